@@ -17,17 +17,17 @@
 
 struct auto_slots {
 	struct run *run;
-	unsigned slots;          // now
-	const char *why;         // the reason of their last change; NULL: they are as at the beginning
-	uint64_t changed;        // when they were changed last
+	unsigned slots;          // that the run has now
+	const char *why;         // why `slots` changed last; NULL: it has not changed
+	uint64_t changed;        // when `slots` changed last
 	struct activity activity;
 	uint64_t random;
-	bool in_pool;            // in a pool, whose server decides: the next five are not used
+	bool in_pool;            // in a pool, whose server decides: the next five fields are not used
 	struct controller controller;
 	struct machine machine;
 	uint64_t due;            // the next sample; TIME_NEVER: none before items wait again
 	atomic_bool starving;    // items wait for a slot, or the first job begins, since the last sample
-	atomic_bool idle;        // no job runs: the next one to begin is the first
+	atomic_bool idle;        // items wait, but no job runs: the next job to begin sets `starving`
 
 	mutex lock;              // guards what follows, and controller_batch of the batches
 	unsigned attempts;       // that have begun and not ended

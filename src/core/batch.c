@@ -44,7 +44,7 @@ void batch_skip_output(struct batch *batch, uint64_t order) {
 }
 
 struct batch *batch_ref(struct batch *batch) {
-	atomic_add_relaxed(&batch->refs, 1); // the caller knows that it cannot go away meanwhile
+	atomic_add_relaxed(&batch->refs, 1); // the caller knows that the batch cannot go away meanwhile
 	return batch;
 }
 
@@ -98,7 +98,7 @@ void batch_override(struct run *run, const char *name, struct queue_attrs *attrs
 		attrs->start_interval = 0; // nothing is started
 	}
 	if (run_is_serial(run)) {
-		attrs->long_running = false; // it would have threads of its own
+		attrs->long_running = false; // else its jobs would run on threads of their own
 	}
 }
 

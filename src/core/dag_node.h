@@ -9,7 +9,7 @@
 
 enum dag_node_state { NODE_WAITING, NODE_RUNNING, NODE_ENDED, NODE_SKIPPED };
 
-// Only the event loop's thread touches it, but for what is atomic or posted by workers.
+// Only the event loop's thread touches a node, but for the fields that are atomic or posted by workers.
 struct dag_node {
 	struct run *run;
 	const struct manifest_batch *plan; // NULL: not selected
@@ -21,7 +21,7 @@ struct dag_node {
 	bool fed_again;      // has_run is set in a batch that emits into it
 	size_t unmet;        // number of batches that it needs and that have not succeeded yet, and 1 more if it awaits a feeder
 	bool awaits_feeder;  // all its items are emitted by other batches, and none of these has begun
-	struct list ready;   // in dag->ready: nothing keeps it from beginning
+	struct list ready;   // in dag->ready while nothing keeps the batch from beginning
 	struct list affected; // in the list of skip_after()
 	size_t nfeeders;     // other batches that may still emit into it
 	bool fed;            // its own items are queued

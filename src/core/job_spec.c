@@ -300,7 +300,7 @@ char *job_spec_shell(const char *shell, bool has_items, const char **ret_error) 
 	return chosen;
 }
 
-// The context of the job, on top of fairpar's.
+// Makes the context of the job: fairpar's, with what the job changes in it.
 static struct context *make_context(struct context *context, const struct manifest *manifest,
                                     const struct manifest_job *job) {
 	if (!job->working_dir && job->umask < 0 && job->nice == 0) {

@@ -66,7 +66,7 @@ int job_spec_from_added(struct job_spec *ret_spec, const struct options *options
 // failure.
 char *job_spec_shell(const char *shell, bool has_items, const char **ret_error);
 
-// Appends "NAME=VALUE" and a NUL: a variable of the spec as one job has it.
+// Appends "NAME=VALUE" and a NUL: a variable of the spec, with its value for one job.
 void job_spec_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x);
 
 // Appends FAIRPAR_ITEM, the record's arguments joined by blanks, as by {}; and FAIRPAR_ITEM_1 and so on, one argument each; a NUL

@@ -24,7 +24,7 @@ enum earlier_outcome {
 	EARLIER_DONE,         // it succeeded, and runs again only because its lines must come again
 };
 
-// The head of the bytes.
+// What the bytes of a queued item begin with.
 struct item {
 	uint32_t nargs;       // arguments of the item, or of all items
 	uint32_t spec : 26;   // what its job is made from: index in batch->specs
@@ -56,7 +56,7 @@ struct added_job {
 	atomic_bool cancelled;    // it is not to start, or is being ended
 };
 
-// Between attempts it is moved to the heap (job_run.c); else it is a variable of the function that runs it.
+// Between attempts a job is on the heap (job_run.c); else it is a variable of the function that runs it.
 struct job {
 	struct batch *batch;          // the job's queue has a reference
 	const struct job_spec *spec;  // of the batch
@@ -124,7 +124,7 @@ struct attempt_stats {
 	uint64_t held;         // nanoseconds that it waited at the gate, for memory or for a machine, whichever was longest
 	enum event_why held_why; // … what it waited for then
 	uint64_t out_bytes, err_bytes;
-	uint64_t item_bytes;   // of stdout that became items (exec/line_items.h)
+	uint64_t item_bytes;   // of stdout that became items (exec/submission.h)
 	struct buf why;        // why it could not be started
 	struct buf tail;       // last lines of its output, if it failed for good
 	size_t tail_out;       // how many bytes of `tail` are from stdout; these come first

@@ -17,7 +17,7 @@ enum {
 	FDS_RESULTS = 2,
 	FDS_NAME = 2,         // of --run: its socket and its lock
 	TASKS_TESTED = 512,   // a limit of more processes than these is not tested: it is taken to allow all slots
-	FDS_OPEN_MAX = 256,   // more descriptors than these are not taken to be open before the run
+	FDS_OPEN_MAX = 256,   // how many descriptors are assumed to be open before the run, at most
 };
 
 // Returns how many descriptors the run needs with one job at a time.

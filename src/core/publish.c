@@ -40,7 +40,7 @@ struct publisher {
 	struct run_stats *stats;   // gets each event first
 	struct { event_fn *fn; void *arg; bool wants_output; } subscribers[SUBSCRIBERS];
 	size_t n;
-	bool wants_output;         // one of them does
+	bool wants_output;         // a subscriber wants EVENT_OUTPUT
 	bool (*flush)(struct run *run, enum publish_flush how); // or NULL
 	struct event_lost lost;        // the pending event of publish_lost(); under the lock
 	const struct batch *lost_batch; // … the batch of this event, or NULL: none is pending
@@ -546,7 +546,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 	stats->queued = job->item.queued ? minus(start, job->item.queued) : 0;
 	uint64_t picked = worker_facts(state->worker)->picked;
 	if (worker_width(state->worker) > 1 && worker_start_time(state->worker) > picked && job->role == ROLE_JOB) {
-		publish_wait_end(state->run, job->batch, job->item.number, WHY_RESERVE, picked); // from its turn on it has waited for slots
+		publish_wait_end(state->run, job->batch, job->item.number, WHY_RESERVE, picked); // the job has waited for slots since its turn
 	}
 	publish_event(state->run, &(struct event){
 		.kind = EVENT_JOB_START,
@@ -584,7 +584,7 @@ static size_t cut_tail(struct buf *tail) {
 		--from;
 	}
 	while (from == at && from > 0 && from < end && ((unsigned char)tail->data[from] & 0xC0) == 0x80) {
-		++from; // not within a character
+		++from; // do not begin within a character
 	}
 	memmove(tail->data, tail->data + from, end - from);
 	tail->len = end - from;

@@ -97,9 +97,9 @@ void publish_set_lost_reason(struct batch *batch, const char *why);
 void publish_set_stop_reason(struct run *run, const char *why);
 void publish_set_stop_signal(struct run *run, int signal);
 
-// publish_wait() publishes EVENT_WAIT: job `number` of the batch waits, or with `number` 0 the batch, or with `batch` NULL all batches.
-// `why` is the kind of the reason, and `what` the reason in words. publish_wait_end() publishes EVENT_WAIT_END: it no longer waits,
-// as it did from `since` (now_ns() time) on.
+// publish_wait() publishes EVENT_WAIT: job `number` of the batch waits, or with `number` 0 the batch, or with `batch` NULL all batches. `why` is the
+// kind of the reason, and `what` the reason in words. publish_wait_end() publishes EVENT_WAIT_END: the wait that began at `since` (now_ns() time) has
+// ended.
 void publish_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what);
 void publish_wait_end(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, uint64_t since);
 

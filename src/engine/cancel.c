@@ -12,7 +12,7 @@ struct cancelled {
 	uint64_t nitems;
 };
 
-// The worker that has taken an item of the queue, which waits for its slots, or NULL.
+// Returns the worker with an item of the queue that was taken and waits for its slots; or NULL.
 static struct worker *queue_reserver(const struct queue *queue) {
 	struct worker *reserver = queue->group->reserver;
 	return reserver && reserver->reserved_queue == queue ? reserver : NULL;

@@ -100,7 +100,7 @@ struct fair_tier {
 	uint64_t served;          // number of its last pick
 	struct list special;
 	int32_t priority;
-	uint8_t number;           // from 1, in order of creation; 0: one of too many to be numbered
+	uint8_t number;           // from 1, in order of creation; 0: too many tiers were created before it
 	uint64_t busy;            // under time: slots taken by its items
 	size_t nqueues;
 	// sums over the queues in the heap BY_VIRT, for fair_lag(): of the weights, and of weight * (virtual time - `base`)
@@ -128,7 +128,7 @@ struct fair {
 // rate.
 struct fair_tag {
 	uint64_t virt;
-	uint64_t due;            // no pick before this time, if it has a rate again
+	uint64_t due;            // no pick before this time, if the queue has a rate again
 	uint8_t tier;            // number of the tier it belongs to; 0: it was not ahead
 };
 

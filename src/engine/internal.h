@@ -40,7 +40,7 @@ struct queued_item {
 	const struct work_type *type;
 	uint64_t id;
 	uint32_t size;           // bytes of data
-	uint32_t turns;          // that it is charged, at least 1
+	uint32_t turns;          // that its queue is charged for it, at least 1
 	uint32_t width;          // slots it takes, at least 1
 	uint32_t flags;          // enum work_flags
 	char data[];
@@ -63,7 +63,7 @@ struct extent {
 // The items that one worker's items submitted to their own queue.
 struct local {
 	struct list items;       // the newest at the end
-	struct list link;        // in queue->locals while it is not empty
+	struct list link;        // in queue->locals while `items` is not empty
 };
 
 // One of two groups of workers, with the queues they serve: those on slots, or dedicated threads.

@@ -138,7 +138,7 @@ struct pool_config {
 // Attributes of a queue; may be changed while it works.
 struct queue_attrs {
 	uint32_t weight;           // 1 to FAIR_MOST_WEIGHT (engine/fair.h): turns in a round; cut to that
-	int32_t priority;          // higher first; lower ones still move (a sixteenth, in turn)
+	int32_t priority;          // higher first; the lower ones together still get a sixteenth, in turn
 	uint32_t max_parallel;     // running items at most; 0 = no limit
 	bool long_running;         // each item on a dedicated thread, without a slot, uncharged; fixed by the first open
 	bool prefer_fairness;      // WORK_LOCAL goes to the tail of the queue instead
@@ -155,11 +155,10 @@ void pool_start(struct pool *pool);
 // Joins all threads and frees everything. Only when idle or after pool_shutdown(), not from a worker.
 void pool_destroy(struct pool *pool);
 
-// Opens the queue of that name, or finds it if it is open. Each open is matched by one pool_queue_close(); the queue is
 // Opens the queue of that name, or finds it if it is open. Each open is matched by one pool_queue_close(); the last close closes the queue. A closed
 // queue that still has work becomes open again. A name that was removed and is opened again keeps its place in virtual time, the time of its rate's
 // next token, and its queue_user_count(). The pointer is good until the opener's pool_queue_close(), also when pool_shutdown() has closed the queue
-// before (submissions are then refused).
+// before (submissions are then refused). `user` is returned by queue_user(); only the first open of a name sets it and `attrs`.
 // Returns NULL with errno ESHUTDOWN when the pool no longer takes submissions from outside.
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user);
 void pool_queue_close(struct pool *pool, struct queue *queue);
@@ -176,9 +175,8 @@ bool queue_ref(struct pool *pool, struct queue *queue) FP_NODISCARD;
 // paused now. A paused queue may be cancelled, closed and removed as any other, but is not removed while it has items.
 void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs);
 const char *queue_name(const struct queue *queue); // borrowed, valid while the queue is
-// Returns the longest time, in nanoseconds, that the queue had an item it could have started and got no turn. Time in which it
-// was paused, or held back by its max_parallel or its rate, does not count. Without a lock, so only
-// from hooks.removed, or while nothing uses the queue.
+// Returns the longest time, in nanoseconds, that the queue had an item it could have started and got no turn. Time in which it was paused, or held
+// back by its max_parallel or its rate, does not count. Takes no lock: only from hooks.removed, or while nothing uses the queue.
 uint64_t queue_longest_wait(const struct queue *queue);
 void *queue_user(const struct queue *queue);
 
@@ -206,7 +204,7 @@ void pool_queue_set_last_item(struct pool *pool, struct queue *queue, const stru
 enum submit_status {
 	SUBMIT_OK,
 	SUBMIT_FULL,    // queue_mem is used up, and the spill file cannot take the items: nothing was taken, hooks.low(NULL) will be called.
-	                // Not while nothing is queued at all: there is nothing to wait for
+	                // Not returned while nothing is queued at all: there is nothing to wait for
 	SUBMIT_CLOSED,  // the queue was closed, or the pool no longer takes such work: nothing was taken
 };
 
@@ -243,8 +241,8 @@ bool worker_keeps_slots(struct worker *worker);
 
 // Lets the queued item with that id (work.id) go before the turn of any queue, behind those brought forward before. It is charged
 // to its queue as any other. While its queue's max_parallel or pause holds it, others pass it; if it needs more slots than are
-// free, the free ones are kept for it. Returns true if it is in that line now; false if no such item
-// waits in memory (it may be in the spill file). O(items of the queue). Of the queue the same holds as for pool_cancel().
+// free, the free ones are kept for it. Returns true if it is in that line now; false if no such item waits in memory (it may be in the spill file).
+// O(items of the queue). The caller has the queue open, as for pool_cancel().
 bool pool_bring_forward(struct pool *pool, struct queue *queue, uint64_t id);
 
 // Stops and starts dispatching, without touching what runs. (An item that waits for the slots it needs does not run yet.)
@@ -272,7 +270,7 @@ enum queue_wait {
 	QUEUE_RATE,      // start_interval of the queue has not passed
 	QUEUE_SLOTS,     // all slots are taken
 	QUEUE_GATHERS,   // its turn has come, and it waits for all the slots that it needs
-	QUEUE_BEHIND,    // an item of another queue gathers its slots: only items that will have ended before it starts may start
+	QUEUE_BEHIND,    // an item of another queue gathers its slots: only what will have ended before that item starts may start
 };
 
 struct queue_view {
@@ -297,7 +295,7 @@ struct pool_stat {
 	uint64_t running;    // items, on slots
 	uint64_t lending;    // items that lend their slots, and are in no other count
 	uint64_t running_long;
-	uint64_t slots_taken; // by those on slots
+	uint64_t slots_taken; // by the items on slots
 	uint64_t dispatched; // so far
 	uint64_t wakes;      // of parked workers, so far
 	unsigned threads;

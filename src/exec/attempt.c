@@ -238,7 +238,7 @@ static bool execute_in_slot(struct worker_state *state, const struct job *job, c
                             struct result *ret_result, struct spawn_error *ret_error) {
 	struct run *run = state->run;
 	struct live_attempt *attempt = &state->live;
-	struct child_config config = *given; // its environment ends with the slot
+	struct child_config config = *given; // a copy, as its environment is valid only in the slot
 	char **bare_env = NULL;
 	if (attempt->has_slot) {
 		jobserver_slots_begin(run->jobserver);
@@ -278,7 +278,7 @@ static void run_child(struct worker_state *state, const struct job *job, struct 
 		.memory = spec->memory,
 		.learned = is_cleanup(job) ? NULL : job->batch->memory,
 		.label = buf_str(&state->label),
-		// the guardian of a semaphore's command holds the semaphore until that has ended
+		// the guardian of a semaphore's command holds the semaphore until the command has ended
 		.forks = state->command.by_shell || run->options->sem.is_on,
 		.own_group = true,
 		.foreground = !job->added && terminal_fd(run) >= 0 && terminal_is_ours(run),
@@ -428,7 +428,7 @@ static int build_command(struct worker_state *state, const struct job *job, cons
 	return built;
 }
 
-// Makes the attempt, at `place`; NULL: on this machine, without --sshlogin.
+// Makes the attempt: on the machine of `place`, or on this one if `place` is NULL.
 static void run_at(struct worker_state *state, struct job *job, struct hosts_place *place, struct result *ret_result) {
 	struct run *run = state->run;
 	struct expansion x = job_expansion(job);

@@ -50,7 +50,7 @@ void batch_command_on_failure(struct worker_state *state, const struct job *fail
 	job.spool = NULL;
 	job.results = NULL;
 	attempt_run(state, &job, &result);
-	finish(state, &job, &result); // it is not counted
+	finish(state, &job, &result); // not counted, as the command is no item
 	if (outcome_is_failure(result.outcome)) {
 		char how[80];
 		diag_warn("job %s: its on-failure command failed too: %s", worker_state_label(state, &job),
@@ -68,7 +68,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	struct result result;
 	job.told = &ended;
 	attempt_run(state, &job, &result);
-	finish(state, &job, &result); // it is not counted
+	finish(state, &job, &result); // not counted, as the command is no item
 	if (result.outcome != OUTCOME_OK) {
 		char how[80];
 		diag_warn("batch '%s': its finally command: %s", text_shows(batch->name),

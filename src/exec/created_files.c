@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 struct created_file {
-	unsigned njobs; // that are making it
+	unsigned njobs; // jobs that are making it
 	bool is_made;   // one of them has succeeded
 	char path[];
 };

@@ -31,7 +31,7 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 	struct run *run = state->run;
 	enum output_kind output = run->options->dry_run ? OUTPUT_GROUP : job->spec->output;
 	if (output == OUTPUT_UNGROUP && (job->batch->emits || job->role == ROLE_LISTING || job_output_is_relayed(run))) {
-		output = OUTPUT_LINE_BUFFER; // where stdout is read, stderr is too
+		output = OUTPUT_LINE_BUFFER; // if stdout is read, stderr is too
 	}
 	bool in_table = result_files_is_table(run);
 	if (!run->writer || job->spool || output == OUTPUT_UNGROUP || (in_table && job->item.order == 0)) {
@@ -67,7 +67,7 @@ void job_output_let_through(struct run *run, const struct job *job) {
 		return;
 	}
 	if (run->options->packing.by_time) {
-		return; // items that were read wait outside of the pool
+		return; // items that were read may wait outside of the pool, so this job may not be the last
 	}
 	if (run->hosts) {
 		return; // the job may be lost with its machine, and made again

@@ -26,7 +26,7 @@
 
 enum {
 	LOSSES_MOST = 3,   // a job that is lost with its machine so often has failed: it may be what brings machines down
-	TRACE_LINES = 500, // of --trace-service, that wait for the event loop
+	TRACE_LINES = 500, // lines of --trace-service that may wait for the event loop to write them
 };
 
 static struct run *run_of(struct queue *queue) {
@@ -36,8 +36,8 @@ static struct run *run_of(struct queue *queue) {
 
 // ---- the end of a job ----
 
-// Ends the job's output, and logs it. A job that was cancelled, or whose output is lost, has no row: --resume is to run it
-// again. The row comes after the output, for the same reason.
+// Ends the job's output, and logs it. A job that was cancelled, or whose output is lost, has no row in the joblog: --resume is to run it again. The
+// row is added after the output, for the same reason.
 static void end_output(struct worker_state *state, struct job *job, const struct result *result,
                        uint64_t received) {
 	bool logged = result->outcome == OUTCOME_CANCELLED || atomic_load_relaxed(&state->run->output_error);
@@ -381,7 +381,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	if (job_is_cancelled(&job)) {
 		drop(&job);
 	} else if (job.batch->is_fed && !job.item.bad && leave_out(&job)) {
-		publish_queued(job.batch, -1); // it is in no count but that of jobs done before
+		publish_queued(job.batch, -1); // the job is in no count but that of jobs done before
 		job_release(&job);
 	} else if (job.spec->creates && !job.item.bad && created_files_find(worker_state_of(run, worker), &job)) {
 		batch_skip_output(job.batch, job.item.order);
@@ -391,7 +391,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	}
 	if (run->trace) {
 		bool left;
-		event_log_later(run->trace, TRACE_LINES, &left); // those that are left, the event loop writes
+		event_log_later(run->trace, TRACE_LINES, &left); // the event loop writes the lines that are left
 	}
 	return status;
 }

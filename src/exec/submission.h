@@ -74,7 +74,7 @@ struct line_items {
 	struct submission submission; // its queue is NULL while nobody emits
 	struct worker *worker;
 	struct line_buffer line_buffer;
-	struct buf held; // bytes of an attempt that may yet be taken back
+	struct buf held; // output of the attempt, which may yet be discarded
 	bool hold;
 	bool closed;    // the run takes no more items: the rest is not looked at
 	unsigned flags; // of the items: WORK_LOCAL, or 0

@@ -1,6 +1,6 @@
 // From inputs to batches: reads records just ahead of need, gives them their numbers, and queues them.
 //
-// The feeding thread (the event loop's) is no slot and never blocks. A batch with an input of its own is read while it
+// The feeding thread (the event loop's) takes no slot and never blocks. A batch with an input of its own is read while it
 // has less than HIGH_BYTES queued, and again when the pool says that it runs low, so memory is flat whatever the length
 // of the input. With --batch-by, where the input itself names the batches, it is read as far ahead as the pool takes it (--queue-mem, then the spill
 // file): only so does a batch that comes late in the input get its turn at once.

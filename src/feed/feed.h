@@ -29,8 +29,7 @@ void feeds_add_polls(struct run *run, struct polls *polls);
 // the run. From the event loop.
 uint64_t feeds_add_job(struct run *run, uint64_t number, uint64_t by, const struct control_job *job, struct buf *why);
 
-// Stops reading input, and closes the inputs and their queues. Items that were not submitted count as lost (publish_lost()), and what
-// was not read is noted (publish_unread()). Idempotent. feeds_close() does the same and frees run->feeds. Both do nothing without
-// run->feeds.
+// Stops reading input, and closes the inputs and their queues. Items that were not submitted count as lost (publish_lost()), and what was not read is
+// noted (publish_unread()). Idempotent. feeds_close() calls feeds_stop(), and frees run->feeds. Both do nothing without run->feeds.
 void feeds_stop(struct run *run);
 void feeds_close(struct run *run);

@@ -27,14 +27,14 @@ struct stock {
 	size_t taken;            // bytes at its front that were taken
 	struct stock_part *parts; // one for each record, in the order of the input: those from `first` to before `n` are left
 	size_t first, n, cap;
-	uint64_t nitems;         // left
+	uint64_t nitems;         // items left
 };
 
 // What stock_take() has taken; borrowed until the next stock_add().
 struct stock_pack {
 	struct record record;
 	uint32_t nitems;
-	uint64_t seq;            // {#} of the first
+	uint64_t seq;            // {#} of the first item
 	const char *bad;         // why it cannot be an item, or NULL
 };
 
@@ -64,7 +64,7 @@ struct feed {
 	struct outlet own;             // of its batch; a node's is closed before the node's turn. With --batch-by: of the batch "default",
 	                               // whose queue stays open until the input has ended, because a pool without an open queue ends
 	bool by_key;                   // --batch-by names the batch of each record
-	bool waiting;                  // for its descriptor
+	bool waiting;                  // until its descriptor can be read
 	bool ended;                    // everything was read
 	bool joins;                    // a record may be several items of one argument each
 	bool pending;                  // `record` was read, but there was no room for it yet
@@ -83,14 +83,14 @@ struct feeds {
 	struct source_config *file_sources; // of --batch NAME=FILE: inputs borrow them
 	struct buf key;                     // scratch: an expanded --batch-by
 	struct pack_limits limits;
-	unsigned slots;                     // the slots that the last items are spread over, or 0: they are not
+	unsigned slots;                     // the slots that the last items are spread over; 0: the items are not spread
 	size_t sharers;                     // packs that share these slots; 0 before the end of the input
 	struct outlets outlets;             // with --batch-by
 };
 
 // ---- feed_open.c
 
-// Returns how many queued bytes of a batch are enough for its input not to be read on.
+// Returns the number of queued bytes of a batch from which on its input is not read.
 size_t feed_high_water(const struct run *run);
 
 // ---- feed_stock.c

@@ -171,8 +171,8 @@ static int read_header(struct run *run, struct feed *feed, struct record *ret_re
 	return 0;
 }
 
-// The names of all inputs must be the same, for one template serves them all. Returns 0, or -1 after a message or when a
-// signal ends the run.
+// Reads the headers of all inputs, whose names must be the same, for one template serves them all. Returns 0, or -1 after a message or when a signal
+// ends the run.
 static int read_headers(struct run *run, struct names *names) {
 	bool first = true, same = true;
 	list_for_each_entry(&run->feeds->active, struct feed, feed, link) {
@@ -195,7 +195,7 @@ static int read_headers(struct run *run, struct names *names) {
 	return same ? 0 : diag_error("--header: the inputs do not have the same names in their headers");
 }
 
-// --header 0: each source has the name of its file.
+// --header 0: names each source after its file.
 static void name_files(const struct options *options, struct names *names) {
 	if (!options->header_files) {
 		return;
@@ -209,7 +209,7 @@ static void name_files(const struct options *options, struct names *names) {
 
 // ---- templates ----
 
-// The shell of the command line, as shell_choose(), or NULL after a message.
+// Returns the shell of the command line, as shell_choose(), or NULL after a message.
 static char *choose_shell(const struct options *options) {
 	char *shell = shell_choose(options->shell);
 	if (!shell) {

@@ -160,7 +160,7 @@ static bool submit_pack(struct run *run, struct outlet *outlet, unsigned slots) 
 	return true;
 }
 
-// The outlet of the batch that --batch-by gives to the record. Returns NULL if there is no room for what had to go before.
+// Returns the outlet of the batch that --batch-by gives to the record; or NULL if another outlet must be emptied first and there is no room.
 static struct outlet *find_outlet(struct run *run, const struct record *record) {
 	struct feeds *feeds = run->feeds;
 	struct outlets *outlets = &feeds->outlets;

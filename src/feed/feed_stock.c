@@ -64,7 +64,7 @@ size_t stock_bytes(const struct stock *stock) {
 	return stock->args.len - stock->taken + (stock->n - stock->first) * sizeof(stock->parts[0]);
 }
 
-// Takes the first `n` items of the first part, or all.
+// Takes the first `n` items of the first part, or all of the part.
 static void take_items(struct stock *stock, uint32_t n, struct stock_pack *pack) {
 	struct stock_part *part = &stock->parts[stock->first];
 	uint32_t nargs = n < part->nitems ? n : part->nargs;
@@ -128,7 +128,7 @@ bool stock_submit(struct run *run, struct outlet *outlet, bool ended, bool all) 
 	struct submission *submission = outlet->submission;
 	struct stock *stock = &outlet->stock;
 	unsigned slots = 1, lacks = 0;
-	if (!feed_submit(run, submission)) { // what had no room before
+	if (!feed_submit(run, submission)) { // items that had no room before
 		return false;
 	}
 	for (const struct submission *at = submission; at && lacks == 0; at = at->next) {
@@ -140,7 +140,7 @@ bool stock_submit(struct run *run, struct outlet *outlet, bool ended, bool all) 
 		}
 		struct stock_pack pack;
 		stock_take(stock, &run->feeds->limits, choose_most(submission->batch, stock->nitems, slots, ended), &pack);
-		for (struct submission *each = submission; each; each = each->next) { // of each machine
+		for (struct submission *each = submission; each; each = each->next) { // with --onall for each machine
 			(void)submission_add(each, &(struct new_item){
 				.record = &pack.record, .items = pack.nitems, .seq = pack.seq, .bad = pack.bad,
 			});

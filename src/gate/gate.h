@@ -1,5 +1,5 @@
-// The gate: whether the next job may start, by --delay, the load and the memory of the machine. It is asked before a job has a slot, by
-// hooks.gate of the pool; while it is closed no job holds anything. On machines of -S each has a gate of its own (hosts/).
+// The gate: whether the next job may start, by --delay, the load and the memory of the machine. It is asked before a job has a slot, by hooks.gate of
+// the pool; while it is closed no job holds anything. With -S each machine has a gate of its own (hosts/).
 //
 // It also makes room: suspends or ends running jobs for memory and --timeout N%, and rereads the file of -j FILE.
 

@@ -160,7 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	} else {
 		struct expansion x = {.record = &record, .seq = 12345, .slot = 2, .slots = 12, .total = 100000};
 		template_skips(template, &record);
-		if (template_is_direct(template) && !(flags & TEMPLATE_QUOTE)) {
+		if (template_has(template, TEMPLATE_IS_DIRECT) && !(flags & TEMPLATE_QUOTE)) {
 			check_same_words(template, &x);
 		}
 		struct buf out = BUF_INIT;

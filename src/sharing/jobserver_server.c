@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// make before 4.4 ends with an error when it is told of a FIFO; without a make, whoever else reads $MAKEFLAGS is likely to
-// know both.
+// Is make older than 4.4? Then it ends with an error when it is told of a FIFO. If there is no make, other programs that
+// read $MAKEFLAGS are likely to know both forms.
 static bool make_is_old(void) {
 	FILE *says = popen("make --version 2>/dev/null </dev/null", "r");
 	int major, minor;

@@ -26,19 +26,19 @@ struct jobserver_slots {
 	struct pool *pool;
 	int wake_fd;               // wakes the event loop
 	char *bare_flags;          // $MAKEFLAGS for jobs that run beside the slots: without the jobserver
-	atomic_bool changed;       // for the event loop to look
+	atomic_bool changed;       // the event loop is to look at the slots again
 	unsigned most;             // slots that the run may have
-	bool polls;                // the event loop's: there is work for more tokens
+	bool polls;                // the event loop's: it polls for tokens, because there is work for more
 
 	// a client
-	mutex lock;                // guards `held`: the worker pool has one slot more than that
-	struct held_tokens *held;  // the guardian's
+	mutex lock;                // guards `held`; the worker pool has one slot more than there are tokens in it
+	struct held_tokens *held;  // in the memory of the guardian
 
 	// a server
 	struct jobserver_spare *spare; // in a pool
 	unsigned out;              // the event loop's: slots that are tokens now, in the pipe or with jobs
 	atomic_uint running;       // jobs that may have tokens
-	atomic_uint_least64_t begun; // of these, so far
+	atomic_uint_least64_t begun; // how many such jobs have begun so far
 };
 
 void jobserver_slots_check(struct jobserver_slots *slots) {
@@ -59,8 +59,8 @@ static unsigned put_held(struct jobserver_slots *slots, unsigned n) {
 	return n;
 }
 
-// A job has ended. If the pipe is empty, others may wait for a token: this one is for whoever is first. Returns whether
-// there was one.
+// Called when a job has ended. If the pipe is empty, others may wait for a token: puts one back, for whoever is first.
+// Returns whether there was one.
 static bool offer_token(struct jobserver_slots *slots) {
 	mutex_lock(&slots->lock);
 	bool offers = atomic_load_relaxed(&slots->held->n) > 0 && jobserver_is_empty(&slots->jobserver) && put_held(slots, 1) > 0;
@@ -109,7 +109,7 @@ static unsigned take_held(struct jobserver_slots *slots, unsigned n) {
 	unsigned taken = 0;
 	bool more = n > 0;
 	if (more) {
-		children_start_guardian(slots->children); // before the first
+		children_start_guardian(slots->children); // before the first token
 	}
 	mutex_lock(&slots->lock);
 	while (more && taken < n) {
@@ -118,7 +118,7 @@ static unsigned take_held(struct jobserver_slots *slots, unsigned n) {
 		atomic_store_release(&slots->held->n, at + 1); // pairs with the acquire of the guardian
 		more = jobserver_take(&slots->jobserver, &slots->held->bytes[at]);
 		if (!more) {
-			atomic_store_release(&slots->held->n, at); // the same
+			atomic_store_release(&slots->held->n, at); // pairs with the acquire of the guardian
 		}
 		taken += more;
 	}
@@ -129,7 +129,7 @@ static unsigned take_held(struct jobserver_slots *slots, unsigned n) {
 	return taken;
 }
 
-// The run's own slot stays, whatever is surplus.
+// Puts the tokens of surplus slots back. The run's own slot stays, even if it is surplus.
 static void put_surplus_of_client(struct jobserver_slots *slots) {
 	mutex_lock(&slots->lock);
 	unsigned n = pool_drop_surplus(slots->pool), put = put_held(slots, n);
@@ -166,8 +166,8 @@ static void warn_of_missing(int missing) {
 	}
 }
 
-// No job runs, so all tokens are in the pipe, and no slot needs to be one. Unless a job began meanwhile: then what was
-// found is just taken back.
+// Takes all tokens back when no job runs: then all are in the pipe, and no slot needs to be a token. If a job has
+// begun meanwhile, only the tokens that were found are taken back.
 static void audit(struct jobserver_slots *slots) {
 	uint64_t begun = atomic_load(&slots->begun);
 	unsigned found = take_out(slots, UINT_MAX), out = slots->out;
@@ -188,7 +188,7 @@ static unsigned slots_of(struct jobserver_slots *slots) {
 	return slots->serves ? slots->most - slots->out : 1 + atomic_load_relaxed(&slots->held->n);
 }
 
-// Takes what there is work for. Returns how many slots that has brought.
+// Takes as many tokens as there is work for. Returns how many slots that has brought.
 static unsigned take_wanted(struct jobserver_slots *slots) {
 	unsigned has = slots_of(slots), wanted = pool_demand(slots->pool, slots->most > has ? slots->most - has : 0);
 	unsigned n = slots->serves ? take_out(slots, wanted) : take_held(slots, wanted);
@@ -227,7 +227,7 @@ void jobserver_slots_tick(struct jobserver_slots *slots, bool readable) {
 		} else if (slots->out > 0) {
 			audit(slots);
 		}
-	} while (take_wanted(slots) > 0); // there may be no work any more for what has come
+	} while (take_wanted(slots) > 0); // there may be no work any more for the new slots
 }
 
 int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which) {
@@ -251,15 +251,15 @@ static const char *level_of(const char *variable) {
 	return level && level[0] ? level : "0";
 }
 
-// Was this process started in a job of a fairpar, without a make in between? make counts its depth in $MAKELEVEL, for each
-// recipe, and a run tells its jobs what that was.
+// Was this process started in a job of a fairpar, without a make in between? make counts $MAKELEVEL up for each recipe,
+// and a run tells its jobs the level that it had itself.
 static bool is_below_a_run(void) {
 	const char *sock = getenv("FAIRPAR_SOCK"), *lease = getenv("FAIRPAR_LEASE");
 	bool has_parent = (sock && sock[0]) || (lease && lease[0]);
 	return has_parent && (!getenv("FAIRPAR_MAKELEVEL") || strcmp(level_of("FAIRPAR_MAKELEVEL"), level_of("MAKELEVEL")) == 0);
 }
 
-// The jobserver that a variable names. *ret_error: why it cannot be used, or 0.
+// Connects to the jobserver that the variable names. Returns NULL if it names none, or one that cannot be used: *ret_error is the errno then, else 0.
 static struct jobserver_slots *connect_by(const char *variable, struct jobserver_flags *ret_flags, int *ret_error) {
 	struct jobserver jobserver;
 	jobserver_parse(getenv(variable), ret_flags);
@@ -308,7 +308,7 @@ enum jobserver_found jobserver_slots_connect(const struct options *options, unsi
 	if (error) {
 		*ret_why = say_why(&flags, error);
 	}
-	if (!*ret_slots) { // cargo has one of its own for what it starts
+	if (!*ret_slots) { // cargo has a jobserver of its own for what it starts
 		jobserver_flags_fini(&flags);
 		*ret_slots = connect_by("CARGO_MAKEFLAGS", &flags, &ignored);
 	}

@@ -33,7 +33,7 @@ enum jobserver_found { JOBSERVER_ABSENT, JOBSERVER_CLIENT, JOBSERVER_CLOSED };
 //	JOBSERVER_CLIENT: *ret_slots is connected, and the caller calls jobserver_slots_close(). *ret_most: the -j of that make,
 //	    or 0: not known
 //	JOBSERVER_CLOSED: there is one, but it cannot be used
-// *ret_why: why one of them cannot be used, or NULL; the caller frees it, whatever is returned.
+// *ret_why: why one that is there cannot be used, or NULL; the caller frees it, whatever is returned.
 enum jobserver_found jobserver_slots_connect(const struct options *options, unsigned *ret_most, struct jobserver_slots **ret_slots,
                                              char **ret_why) FP_NODISCARD;
 
@@ -51,7 +51,7 @@ void jobserver_slots_mark_level(struct context *context);
 struct jobserver_slots *jobserver_slots_serve(const struct options *options, struct context *context, const char *dir,
                                               bool in_pool) FP_NODISCARD;
 
-// Has the guardian of the children (borrowed) clean up if this process is killed. Before the first child.
+// Has the guardian of the children (borrowed) clean up if this process is killed. To be called before the first child.
 void jobserver_slots_set_children(struct jobserver_slots *slots, struct children *children);
 
 // An attempt that takes a slot begins, or has ended: on its worker's thread. NULL-safe.
@@ -61,8 +61,8 @@ void jobserver_slots_end(struct jobserver_slots *slots);
 // Returns the MAKEFLAGS, borrowed, of attempts that take no slot: without the jobserver.
 const char *jobserver_slots_bare_flags(const struct jobserver_slots *slots);
 
-// Sets the worker pool (borrowed), which was created with `most` slots; of a client all but one are removed. `wake_fd` wakes
-// the event loop (wakeup_post()), from any thread.
+// Sets the worker pool (borrowed), which was created with `most` slots; for a client all of them but one are removed.
+// `wake_fd` wakes the event loop (wakeup_post()), from any thread.
 void jobserver_slots_attach(struct jobserver_slots *slots, struct pool *pool, unsigned most, int wake_fd);
 
 // Wakes the event loop, so that jobserver_slots_tick() looks again. For hooks.starving and hooks.surplus of the pool. Any thread.
@@ -70,7 +70,7 @@ void jobserver_slots_check(struct jobserver_slots *slots);
 
 // For the event loop. jobserver_slots_fd() returns a descriptor to poll for POLLIN, or -1, for each `which` below
 // JOBSERVER_POLLS; NULL-safe. jobserver_slots_tick() takes and puts back tokens: called whenever the loop wakes; `readable`: one
-// of them is.
+// of the descriptors is readable.
 enum { JOBSERVER_POLLS = 2 };
 int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which);
 void jobserver_slots_tick(struct jobserver_slots *slots, bool readable);
@@ -89,11 +89,11 @@ int jobserver_server_open(const struct options *options, struct context *context
 
 // ---- jobserver_spare.c: tokens of a jobserver that stand for spare slots of a pool
 //
-// For each token it holds a lease, which the server grants only while no ordinary client waits.
+// For each token the run holds a lease, which the server grants only while no ordinary client waits.
 //
-// When one waits, the tokens in the pipe are taken back and their leases released at once; those of the other tokens as soon as
-// jobs put these back. A client of this kind also gives back in this way while it has at least two leases more than another one
-// that waits.
+// When an ordinary client waits, the tokens in the pipe are taken back and their leases released at once; a token that a job
+// has is taken back, and its lease released, as soon as the job puts it back. The same is done while the run has at least two
+// leases more than another client of this kind that waits.
 
 struct jobserver_spare;
 
@@ -110,8 +110,8 @@ void jobserver_spare_set_process(struct jobserver_spare *spare, pid_t pid, int p
 int jobserver_spare_fd(const struct jobserver_spare *spare);
 int jobserver_spare_token_fd(const struct jobserver_spare *spare);
 
-// Requests, offers and takes back tokens. To be called when one of these is readable or `offers` has changed, which says whether
-// a job runs that may take tokens. Returns true if the connection was replaced: jobserver_spare_fd() is another descriptor now.
+// Requests, offers and takes back tokens. To be called when one of these descriptors is readable or `offers` has changed, which says
+// whether a job runs that may take tokens. Returns true if the connection was replaced: jobserver_spare_fd() is another descriptor now.
 bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers);
 
 // Takes all tokens out of the pipe and releases all leases. Called when no job runs, so that all should be there. Returns how

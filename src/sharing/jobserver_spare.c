@@ -19,9 +19,9 @@ struct jobserver_spare {
 	struct client *client;
 	uint64_t *leases;          // numbers of those in use: one for each token
 	size_t n, cap;
-	unsigned most, wanted;     // at once; and as the server was told
-	pid_t pid;                 // of who uses them,
-	int pidfd;                 // or -1
+	unsigned most, wanted;     // leases at once, at most; leases that the server was asked for
+	pid_t pid;                 // the process that uses the leases
+	int pidfd;                 // of that process, or -1
 	bool polls;                // tokens are awaited in the pipe
 	bool lost;                 // there is no server any more
 };
@@ -42,7 +42,7 @@ static void begin_lease(struct jobserver_spare *spare, struct lease_id id, bool 
 	jobserver_put(spare->jobserver, '+');
 }
 
-// Takes tokens back until at most `most` are offered, or the others are in use.
+// Takes tokens out of the pipe and releases their leases, until at most `most` are left or the pipe is empty.
 static void take_back(struct jobserver_spare *spare, unsigned most) {
 	char token;
 	while (spare->n > most && jobserver_take(spare->jobserver, &token)) {
@@ -60,7 +60,7 @@ bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers) {
 			begin_lease(spare, event.id, offers);
 			break;
 		case CLIENT_RENEWED: renewed = true; break;
-		case CLIENT_LOST: spare->lost = true; break; // who runs on a lease of that pool has said why
+		case CLIENT_LOST: spare->lost = true; break; // the run's own client of the pool says why
 		default: break;
 		}
 	}

@@ -20,8 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// Under contention a lease is kept for further jobs until it was held for so long, then it goes back at the end of a job. If each
-// lease were for one job, one of 0.95 ms (/bin/true) would cost 0.12 ms more (tests/bench/run slots).
+// Under contention a lease is kept for further jobs until it was held for so long; then it goes back at the end of a job. If each
+// lease were for one job, a job of 0.95 ms (/bin/true) would cost 0.12 ms more (tests/bench/run slots).
 #define QUANTUM (5 * NS_PER_MS)
 
 struct leases {
@@ -30,25 +30,25 @@ struct leases {
 	char *source;              // name of the pool, or of the socket
 	int wake_fd;               // wakes the event loop
 	mutex lock;                // guards what follows, and the client
-	cond came;                 // a lease, or the end
+	cond came;                 // a lease has come, or the run ends
 	struct client *client;
-	unsigned most;             // leases at once
-	unsigned held;             // by jobs, and free
-	struct run_lease *free;    // held, and no job runs on them
+	unsigned most;             // the most leases at once
+	unsigned held;             // leases, used by jobs or free
+	struct run_lease *free;    // held leases on which no job runs
 	size_t nfree, free_cap;
 	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
 	unsigned yielding;         // attempts that have given their lease back until their output is read
-	unsigned unbacked;         // slots whose lease could not be used: the next ones that come are theirs, not another slot's,
-	                           // or a later item would start there beside the one that waits
-	unsigned wanted;           // as the server was told
-	uint64_t slow;             // when it is said that the run waits for its first lease; 0: it does not wait yet
+	unsigned unbacked;         // slots whose lease could not be used: the next leases that come are for these slots, and bring no
+	                           // other slot, where a later item would start beside the one that waits
+	unsigned wanted;           // leases that the server was asked for
+	uint64_t slow;             // when a message says that the run waits for its first lease; 0: it does not wait yet
 	bool lost;                 // there is no server: one job at a time, without a lease
 	bool terminating;
 };
 
 // ---- asking ----
 
-// How many more there is work for: leases->wanted. Returns whether it has changed. With the lock.
+// Sets leases->wanted: how many more leases there is work for. Returns whether it has changed. With the lock.
 static bool count_wanted(struct leases *leases) {
 	unsigned before = leases->wanted;
 	unsigned most = leases->most > leases->held ? leases->most - leases->held : 0;
@@ -57,7 +57,7 @@ static bool count_wanted(struct leases *leases) {
 	return leases->wanted != before;
 }
 
-// Tells the server, if that has changed. With the lock.
+// Tells the server how many leases are wanted, if that has changed. With the lock.
 static void ask(struct leases *leases) {
 	if (!leases->lost && count_wanted(leases)) {
 		client_want(leases->client, leases->wanted, 1);
@@ -108,8 +108,8 @@ void leases_return_surplus(struct leases *leases) {
 
 // ---- a job's lease ----
 
-// Takes a free lease into use, for the job that has that nonce, or, if it is 0, for one that gets its own. Returns false if it cannot be
-// used.
+// Takes a free lease into use, for the job that has that nonce; 0: for a job that gets a nonce. Returns false if the lease cannot
+// be used.
 static bool use(struct leases *leases, struct run_lease *lease, uint64_t nonce) {
 	bool works = lease->since > 0 ? client_use_again(leases->client, lease->id.number, nonce, &lease->id)
 	                              : client_use(leases->client, lease->id.number, nonce, &lease->id);
@@ -120,8 +120,8 @@ static bool use(struct leases *leases, struct run_lease *lease, uint64_t nonce) 
 	return works;
 }
 
-// Takes any free lease into use, for the attempt, whose nonce stays; 0: it gets one. Returns false if none can be used: those that could
-// not are held no more. With the lock.
+// Takes any free lease into use, for the attempt, which keeps its nonce, or gets one if it has none. Returns false if no lease
+// can be used: those that could not be used are held no more. With the lock.
 static bool take_free(struct leases *leases, struct live_attempt *attempt) {
 	while (leases->nfree > 0) {
 		struct run_lease lease = leases->free[--leases->nfree];
@@ -136,7 +136,7 @@ static bool take_free(struct leases *leases, struct live_attempt *attempt) {
 	return false;
 }
 
-// The same, but waits for a lease, until the run ends or there is no server any more. With the lock.
+// As take_free(), but waits until there is a lease, the run ends, or there is no server any more. With the lock.
 static void take(struct leases *leases, struct live_attempt *attempt) {
 	while (!leases->lost && !leases->terminating && !take_free(leases, attempt)) {
 		++leases->nwaiting;
@@ -146,7 +146,7 @@ static void take(struct leases *leases, struct live_attempt *attempt) {
 	}
 }
 
-// Does the next job of the run get the lease of one that has ended? Else it is somebody's who waits.
+// Does the next job of the run get the lease of a job that has ended? If not, somebody waits for a lease.
 static bool keeps_lease(const struct leases *leases, uint64_t since) {
 	if (leases->lost) {
 		return leases->held == 1;
@@ -154,8 +154,8 @@ static bool keeps_lease(const struct leases *leases, uint64_t since) {
 	return leases->nwaiting == 0 && (!client_is_contended(leases->client) || now_ns() < since + QUANTUM);
 }
 
-// A lease goes back, and at once another one is wanted, if there is work. Returns whether the slot remains nevertheless: the last
-// one, if there is no server. With the lock.
+// Gives a lease back, and at once asks for another one, if there is work. Returns whether its slot remains nevertheless: without
+// a server the last one does. With the lock.
 static bool release(struct leases *leases, struct lease_id id) {
 	--leases->held;
 	if (leases->lost) {
@@ -171,7 +171,7 @@ static bool release(struct leases *leases, struct lease_id id) {
 	return false;
 }
 
-// The job has ended: its lease goes to the next one, or, if somebody waits, back to the server.
+// Called when the attempt has ended: its lease goes to the next job, or, if somebody waits, back to the server.
 static void give(struct leases *leases, const struct live_attempt *attempt) {
 	mutex_lock(&leases->lock);
 	bool keeps = keeps_lease(leases, attempt->lease.since);
@@ -237,7 +237,7 @@ void leases_take_back(struct leases *leases, struct live_attempt *attempt) {
 	mutex_lock(&leases->lock);
 	if (attempt->lease_state == YIELDS_LEASE && !leases->lost) {
 		--leases->yielding;
-		++leases->unbacked; // its slot: the next lease is no slot more
+		++leases->unbacked; // the attempt has a slot already: the next lease brings none
 		ask(leases);
 		take(leases, attempt);
 	}
@@ -256,7 +256,7 @@ bool leases_begin(struct leases *leases, struct child_config *config, struct liv
 		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 		lease_id_add(&name, leases->source, attempt->lease.id);
 		config->env = attempt->env = env_with(config->env, leases->in_pool ? "FAIRPAR_LEASE" : "FAIRPAR_SOCK", buf_str(&name));
-		config->forks = true; // the guardian keeps the connection, and so the lease, until what a killed run has left has ended
+		config->forks = true; // the guardian keeps the connection, and so the lease, until all processes of a killed run have ended
 	}
 	mutex_unlock(&leases->lock);
 	return !cancelled;
@@ -267,7 +267,7 @@ void leases_end(struct leases *leases, struct live_attempt *attempt) {
 		return;
 	}
 	mutex_lock(&leases->lock);
-	bool has = attempt->lease_state == HAS_LEASE; // else it has got none, or has lent it
+	bool has = attempt->lease_state == HAS_LEASE; // else the attempt has got no lease, or has lent it
 	leases->nwaiting -= attempt->lease_state == REGAINS_LEASE;
 	attempt->lease_state = HAS_NONE;
 	mutex_unlock(&leases->lock);
@@ -288,7 +288,7 @@ void leases_terminate(struct leases *leases) {
 
 // ---- what the server says ----
 
-// Forgets the free lease of that number, or, if it is 0, all that are not in use. Returns how many.
+// Forgets the free lease of that number; 0: all free leases that no job has used yet. Returns how many.
 static unsigned forget_free(struct leases *leases, uint64_t number) {
 	size_t kept = 0;
 	for (size_t i = 0; i < leases->nfree; ++i) {
@@ -303,7 +303,7 @@ static unsigned forget_free(struct leases *leases, uint64_t number) {
 	return gone;
 }
 
-// Without a server one job runs at a time. Returns how many slots more that are.
+// Goes on without a server, with one job at a time. Returns how many slots more that makes.
 static int lose(struct leases *leases, const char *why) {
 	diag_warn("%s: one job runs at a time", why);
 	leases->lost = true;
@@ -387,12 +387,12 @@ bool leases_adapt(const struct leases *leases) {
 	return bounds.least > 0 && bounds.least < bounds.most;
 }
 
-// How many slots the run has, of which `said` is the most by -j, or 0: *ret_slots now. Returns how many it may have.
+// Sets *ret_slots to the number of slots that the run has now. `said`: the most by -j, or 0. Returns the fewest and the most that it may have.
 static struct slots_bounds bound_slots(const struct leases *leases, const struct options *options, unsigned said, unsigned *ret_slots) {
 	unsigned now = client_slots(leases->client), most = said > 0 && said < MOST_POOL_SLOTS ? said : MOST_POOL_SLOTS;
 	unsigned slots = *ret_slots = now < most ? now : most;
 	if (leases_adapt(leases)) {
-		return (struct slots_bounds){1, options->pipe == PIPE_NOT ? most : slots}; // there are blocks for as many jobs as at the beginning
+		return (struct slots_bounds){1, options->pipe == PIPE_NOT ? most : slots}; // --pipe has blocks for no more jobs than at first
 	}
 	return (struct slots_bounds){client_bounds(leases->client).least == 0 && slots == now ? 0 : slots, slots};
 }
@@ -444,10 +444,10 @@ int leases_open(const struct options *options, struct context *context, unsigned
 		*ret_bounds = (struct slots_bounds){1, 1};
 		return status ? -1 : 0;
 	}
-	context_set_env(context, "FAIRPAR_POOL", pool ? leases->source : ""); // where what its jobs start asks
+	context_set_env(context, "FAIRPAR_POOL", pool ? leases->source : ""); // the pool that fairpars in its jobs ask for slots
 	guardian_keep(GUARDIAN_SLOTS, client_fd(leases->client));
 	*ret_bounds = bound_slots(leases, options, *slots, slots);
-	leases->most = ret_bounds->most; // more than there are now, if more may be found: somebody has to wait for them
+	leases->most = ret_bounds->most; // not the slots of now: the server finds more only while somebody waits for them
 	*ret_leases = leases;
 	return 0;
 }

@@ -1,9 +1,9 @@
 // The slots of a run that come from a pool (--pool), or from the run in whose job this one runs: one for each lease that it
 // holds.
 //
-// The run holds a lease while it has work for it. While no other client waits it uses the lease for one job after the other; else
-// it releases it at the end of a job, once it has been held for 5 ms, and asks for another. A job starts only after the server
-// knows that its lease is in use (slots/client.h).
+// The run holds a lease while it has work for it. While no other client waits, the run uses the lease for one job after the
+// other; else it releases the lease at the end of a job, once it has held the lease for 5 ms, and asks for another one. A job
+// starts only after the server knows that its lease is in use (slots/client.h).
 //
 // The worker pool gets one slot more after a lease has come, and one less before it is released: so each item that runs has a
 // lease.
@@ -63,7 +63,7 @@ void leases_end(struct leases *leases, struct live_attempt *attempt);
 void leases_terminate(struct leases *leases);
 
 // Sets the worker pool (borrowed), which was created with `slots` slots; these are removed until leases come. `wake_fd` wakes
-// the event loop (wakeup_post()), from any thread. `says`: a message says so if the run waits long for its first lease.
+// the event loop (wakeup_post()), from any thread. `says`: a message is printed if the run waits long for its first lease.
 void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, bool says, int wake_fd);
 
 // leases_lend(): the attempt waits for other jobs, so its lease becomes free for the next job.
@@ -78,8 +78,8 @@ bool leases_regain(struct leases *leases, struct live_attempt *attempt) FP_NODIS
 void leases_yield(struct leases *leases, struct live_attempt *attempt);
 void leases_take_back(struct leases *leases, struct live_attempt *attempt);
 
-// For hooks.starving of the pool: asks the server for as many leases as there is work for. For hooks.surplus: releases those for
-// which there is none. Any thread.
+// For hooks.starving of the pool: asks the server for as many leases as there is work for. For hooks.surplus: releases the
+// leases for which there is no work. Any thread.
 void leases_ask(struct leases *leases);
 void leases_return_surplus(struct leases *leases);
 

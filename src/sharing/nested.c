@@ -20,17 +20,17 @@
 struct loan {
 	struct list link;          // of nested->loans
 	uint64_t number;           // of the lease
-	struct event_lent event;   // `to` and id.batch are the loan's own; NULL: no job ran when the slot was lent
-	uint64_t attempt;          // its number
+	struct event_lent event;   // `to` and id.batch are the loan's own; id.batch is NULL if no job ran when the slot was lent
+	uint64_t attempt;          // number of the attempt in which the borrower runs, or 0
 };
 
 // An item that lends its slot, on the stack of its worker.
 struct lending {
 	struct list link;          // of nested->lendings
 	unsigned slot;
-	uint64_t lease;            // that has it, or 0
+	uint64_t lease;            // number of the lease that has the slot, or 0
 	bool counted;              // it is in nested->slots
-	bool ends;                 // the slot is the run's again
+	bool ends;                 // the item is to end: its slot is the run's again
 };
 
 struct nested {
@@ -40,14 +40,14 @@ struct nested {
 	void *publish_arg;
 	struct buf name;           // of the socket
 	uint64_t secret;           // nonces are made from it
-	unsigned most;             // slots of the run, whatever becomes of their number
-	bool lends;                // they are its own
+	unsigned most;             // the most slots that the run may have
+	bool lends;                // the slots are the run's own
 	atomic_uint_least64_t last_number;
 
 	mutex lock;                // guards what follows
 	cond changed;
 	struct list attempts;      // that run
-	struct list ended;         // attempts that have ended, but their slots are lent
+	struct list ended;         // attempts that have ended, but whose slots are lent
 	struct sessions sessions;  // the event loop's
 	struct connections connections;
 	struct lease_client *own;  // the run itself, who holds the leases of its jobs
@@ -148,7 +148,7 @@ bool nested_withhold(struct nested *nested, struct live_attempt *attempt, bool w
 	return may;
 }
 
-// The slot of a job that has ended is free, and its nested_end() returns, when what was lent out of it is back.
+// Frees the slots of attempts that have ended, once all that was lent out of them is back: then their nested_end() returns.
 static void free_ended(struct nested *nested) {
 	list_for_each_entry(&nested->ended, struct live_attempt, attempt, link) {
 		if (attempt->leased && !lease_exists(nested->sessions.table, attempt->number)) {
@@ -177,7 +177,7 @@ static void loan_free(struct loan *loan) {
 	free(loan);
 }
 
-// The slot of a job, or of a loan, that the lease is lent out of, or of an item that lends.
+// Returns the slot of the lease: that of the job or the loan that the lease is lent out of; else that of an item that lends its slot.
 static unsigned slot_of(struct nested *nested, const struct lease_grant *grant, const struct live_attempt *attempt) {
 	const struct loan *lender = find_loan(nested, grant->lender);
 	if (grant->lender) {
@@ -192,7 +192,7 @@ static unsigned slot_of(struct nested *nested, const struct lease_grant *grant, 
 	return 0;
 }
 
-// sessions.granted
+// sessions.granted: notes that the lease lends a slot to that client.
 static void begin_loan(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid) {
 	struct nested *nested = arg;
 	struct loan *loan = NEW(struct loan);
@@ -233,7 +233,7 @@ static void end_loans(struct nested *nested, uint64_t now) {
 
 // ---- slots beyond those of the jobs ----
 
-// The item: has taken a slot, and lends it until it is told to end.
+// The item that has taken a slot: lends it until the item is told to end.
 static enum work_status lend(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	struct nested *nested = *(struct nested **)data;
 	struct lending lending = {.slot = worker_slot(worker)};
@@ -274,7 +274,7 @@ static void drop(struct queue *queue, void *data, size_t size) {
 
 static const struct work_type work_lend = {.name = "lend", .run = lend, .drop = drop};
 
-// The slots that nobody uses go back to the run.
+// Gives slots that items lend and nobody uses back to the run.
 static void return_free(struct nested *nested) {
 	struct lease_stat stat;
 	lease_stat(nested->sessions.table, &stat);
@@ -292,7 +292,7 @@ struct wanting {
 	uint32_t wanted;           // of all clients so far
 };
 
-// As many items as leases are wanted. They are submitted by the job in which they are wanted, which runs on.
+// Submits as many items as leases are wanted. The job in which they are wanted runs on, and its worker counts as who has submitted them.
 static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 	struct wanting *wanting = arg;
 	struct nested *nested = wanting->nested;
@@ -304,7 +304,7 @@ static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 		.type = &work_lend,
 		.data = &nested,
 		.size = sizeof(nested),
-		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_TOKEN, // no start of a job of its batch
+		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_TOKEN, // WORK_NO_TOKEN: it is no start of a job of its batch
 		.id = loan ? loan->attempt : root,
 	};
 	while (attempt && nested->submitted < most) {
@@ -334,12 +334,12 @@ void nested_add_polls(struct nested *nested, struct polls *polls) {
 uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 	uint64_t next = TIME_NEVER;
 	mutex_lock(&nested->lock);
-	const uint64_t now = now_ns(); // behind that of nested_end()
+	const uint64_t now = now_ns(); // with the lock: not before the time of a nested_end()
 	connections_serve(&nested->connections, polls, now);
 	if (nested->sessions.n > 0 || !list_is_empty(&nested->ended) || !list_is_empty(&nested->lendings)) {
 		free_ended(nested);
 		end_loans(nested, now);
-		if (!list_is_empty(&nested->lendings)) { // what comes back is the run's, if it has work; its items and ours take turns
+		if (!list_is_empty(&nested->lendings)) { // slots that come back are the run's, if it has work: its items and those that lend take turns
 			nested->sessions.others_wait = pool_demand(nested->pool, 1) > 0;
 			if (nested->sessions.others_wait) {
 				return_free(nested);
@@ -362,14 +362,14 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 
 // ---- life ----
 
-// Names the socket, and listens: in a file, for what is in another network namespace, and in the abstract namespace, for what does not
-// see the file. The guardian of `children` removes the file if this process is killed. Returns 0, or -1 with errno: neither can be done.
+// Names the socket, and listens: in a file, for processes in another network namespace, and in the abstract namespace, for processes that do not see
+// the file. The guardian of `children` removes the file if this process is killed. Returns 0, or -1 with errno: neither can be done.
 static int listen_at(struct nested *nested, struct children *children) {
 	struct pool_place place;
 	uint64_t random;
 	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT, ignored = BUF_INIT;
 	random_bytes(&random, sizeof(random));
-	buf_printf(&file, "jobs+%d-%" PRIx64, (int)getpid(), random); // in the directory of the pools, of which none can be called so
+	buf_printf(&file, "jobs+%d-%" PRIx64, (int)getpid(), random); // in the directory of the pools: no pool can have this name
 	int fd = -1;
 	if (place_open(&place, buf_str(&file), &ignored) == 0) {
 		fd = place_listen(&place);
@@ -415,11 +415,11 @@ struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lend
 	nested->sessions.find_lease = find_lease;
 	nested->sessions.granted = begin_loan;
 	nested->sessions.arg = nested;
-	(void)sessions_settle(&nested->sessions, /* quiet */ true, now); // nobody was there before: it is open
+	(void)sessions_settle(&nested->sessions, /* quiet */ true, now); // opens the table of leases: there is nothing to recover
 	nested->own = lease_join(nested->sessions.table, &(struct lease_client_config){.weight = 1}, NULL, now);
 	set_slots(nested, 0);
 	if (lends && getenv("FAIRPAR_POOL")) {
-		context_set_env(context, "FAIRPAR_POOL", ""); // --no-inherit: the slots are these
+		context_set_env(context, "FAIRPAR_POOL", ""); // with --no-inherit: fairpars in jobs ask this run, not the pool
 	}
 	return nested;
 }

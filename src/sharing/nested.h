@@ -34,9 +34,9 @@ struct run_lease {
 	uint64_t since;           // when the first job began on it; 0: it is not in use yet
 };
 
-// An attempt at a job while it runs, in the memory of its worker, which makes it before its process is started: child_config.origin. Those
-// of a run stand in a table, from which --status, nested runs, waits and leases know them. What is not said to change is constant while the
-// attempt stands there.
+// An attempt at a job while it runs. It is in the memory of its worker, which makes it before the process is started
+// (child_config.origin). The attempts of a run stand in a table, where --status, nested runs, waits and leases find them. A field
+// is constant while the attempt stands there, unless it is said to change.
 struct live_attempt {
 	struct list link;         // in the table
 	uint64_t number, nonce;   // by which its processes name it, nested_add_variable(); 0: there is no table
@@ -45,24 +45,24 @@ struct live_attempt {
 	struct event_job id;      // how events name it
 	const char *command;      // its text
 	uint64_t since;           // now_ns() time
-	bool has_slot;            // it does not run beside the slots
+	bool has_slot;            // false: it runs beside the slots
 	bool has_terminal;        // for itself (--tty)
 	atomic_int pid;           // 0: it was not started yet
 	atomic_bool awaited;      // child_config.awaited
 
-	// of nested.c and, the last two, of waits.c; with nested_lock()
+	// these change: by nested.c, the last two by waits.c; with nested_lock()
 	bool waits;               // its slot is lent by waits.c, and not to be lent below it
-	bool leased;              // a fairpar in it has come: its slot is a lease in the table of nested.c, until nobody uses it any more
+	bool leased;              // a fairpar in it has connected: its slot is a lease in the table of nested.c, until nobody uses it any more
 	unsigned nwaits;          // waits that are under way
 	enum {
-		KEEPS_SLOTS,          // the first that can follow another is the next; each can be followed by this
-		HELD_UP,              // it is to lend its slot, which is lent to a fairpar in it just now
-		LENDS_SLOTS,
-		WANTS_SLOTS,          // they are asked for
+		KEEPS_SLOTS,          // it has its slots
+		HELD_UP,              // it is to lend its slot, but a fairpar in it borrows the slot just now
+		LENDS_SLOTS,          // other jobs may use its slots while it waits
+		WANTS_SLOTS,          // its wait is over, and it waits for its slots
 		WANTS_LEASE,          // it has its slots, and waits for a lease to use them
 	} slots;
 
-	// of leases.c, with its lock
+	// these change: by leases.c, with its lock
 	enum { HAS_NONE, HAS_LEASE, LENDS_LEASE, REGAINS_LEASE, YIELDS_LEASE } lease_state;
 	struct run_lease lease;
 	char **env;               // of its process, which names the lease
@@ -85,8 +85,8 @@ void nested_claim(struct nested *nested, bool (*claim)(void *arg, const struct f
 // Takes clients also from the descriptor, which is closed with the others; -1: none.
 void nested_listen(struct nested *nested, int fd);
 
-// The worker pool whose slots are lent, borrowed; what wakes the event loop; and what publishes, from the event loop, that a slot was lent
-// and is back.
+// Sets the worker pool (borrowed) whose slots are lent; the descriptor that wakes the event loop; and the function that
+// publishes, from the event loop, that a slot was lent and is back.
 void nested_attach(struct nested *nested, struct pool *pool, int wake_fd, void (*publish)(void *arg, const struct event_lent *lent),
                    void *arg);
 

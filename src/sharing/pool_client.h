@@ -20,11 +20,11 @@ enum { EXIT_NO_SLOT = 75 }; // of --pool-wait: EX_TEMPFAIL of sysexits.h
 //	else silently: there is no server
 struct client *pool_client_open(const struct options *options, int *ret_status) FP_NODISCARD;
 
-// Has the memory counted that the jobs of others in the pool need, and tells them what is needed here.
+// Has this process count the memory that jobs of others in the pool need, and tell them what its own jobs need.
 struct memory;
 void pool_client_share_memory(const struct client *client, const char *pool, struct memory *memory);
 
-// Appends "WHAT slot of pool NAME: 2nd of 3, held by …", from a CLIENT_PLACE; NULL for `pool`: of the run that this one is started in.
+// Appends "WHAT slot of pool NAME: 2nd of 3, held by …", from a CLIENT_PLACE; `pool` is NULL for the run that this one is started in.
 void pool_client_add_place(struct buf *buf, const char *what, const char *pool, const struct client_event *event);
 
 // Prints a message of what pool_client_add_place() says, and of how to see more.

@@ -37,7 +37,7 @@ struct held {
 
 struct client {
 	struct client_config config;
-	char *dir, *label;         // where it runs, and what
+	char *dir, *label;         // the working directory, and what runs
 	struct pool_place place;
 	enum { SEARCHES, GREETS, WELCOME } state; // looks for a server again at `due`; waits for the answer to HELLO; has the answer
 	uint64_t due;              // in state SEARCHES: when to look for a server again; TIME_NEVER otherwise, and after CLIENT_LOST
@@ -174,9 +174,9 @@ static int start_server(const struct client *client) {
 	if (place_lock_all(&client->place, lock_fds) != 0) {
 		return errno;
 	}
-	struct slots_bounds bounds = client->slots > 0 ? client->bounds : client->config.bounds; // a successor has as many as the last
+	struct slots_bounds bounds = client->slots > 0 ? client->bounds : client->config.bounds; // a new server gets the bounds of the last one
 	if (bounds.most == 0) {
-		bounds.least = bounds.most = slots_usable_cpus(); // asked for only here, as it takes long
+		bounds.least = bounds.most = slots_usable_cpus(); // counted only here, as it takes long
 	}
 	int error = server_start(&client->place, lock_fds[client->place.at], bounds);
 	fd_close(&lock_fds[0]);
@@ -356,7 +356,7 @@ void client_send_observation(struct client *client, const struct observation *ob
 	send_with(client, (struct frame){.type = FRAME_OBSERVED}, observation, sizeof(*observation), -1);
 }
 
-// Returns whether they have changed.
+// Sets the number of slots and the reason. Returns whether the number has changed.
 static bool set_slots(struct client *client, uint64_t slots_and_reason) {
 	unsigned slots = (uint32_t)slots_and_reason;
 	bool differs = slots != client->slots;
@@ -446,7 +446,7 @@ static struct client_event next_frame(struct client *client) {
 	return event;
 }
 
-// Goes on to look for another server, unless `error`, that of the last step, is set: then the client is lost.
+// Goes on to look for another server. `error`: the errno of the last step, or 0; if it is set, the client is lost.
 static struct client_event seek(struct client *client, int error) {
 	error = error || client->state == WELCOME ? error : go_on(client, 0);
 	if (!error) {

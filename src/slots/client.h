@@ -1,10 +1,10 @@
 // A client of a pool: asks the slot server for leases, starts a server where there is none, and after the death of a server
 // tells the next one which leases it holds.
 //
-// This process may be stopped at any moment, and the server may then revoke a lease (lease_revoke()). So a lease is used in three
-// steps: client_use() tells the server, and checks that the lease was not revoked; only then the job is started; client_release()
-// gives the lease back. Before that, other jobs may run on it one after another (client_use_again()), and the server is not told of
-// each. If it could lend the lease to a client that runs below the present job, it asks; then that job is the last one on the lease.
+// This process may be stopped at any moment, and the server may then revoke a lease (lease_revoke()). So a lease is used in three steps:
+// client_use() tells the server, and checks that the lease was not revoked; only then the job is started; client_release() gives the lease
+// back. Before that, other jobs may run on it one after another (client_use_again()), and the server is not told of each. If the server
+// could lend the lease to a client that runs below the present job, it asks this client to make that job the last one on the lease.
 
 #pragma once
 
@@ -27,14 +27,14 @@ struct observation;
 struct client_config {
 	const char *pool;      // the name of the pool, a valid one (slots/place.h); or NULL: the client of a run
 	const char *socket;    // if `pool` is NULL: the socket of the run (socket_connect())
-	struct slots_bounds bounds; // of the pool's slots, if this client starts its first server; most is 0: as many as there are CPUs
+	struct slots_bounds bounds; // of the number of slots, if this client starts the server; most 0: as many slots as CPUs
 	const char *batch;     // or NULL: a batch of its own
 	const char *label;     // what runs, to show
 	uint32_t weight;
 	int32_t priority;
 	struct lease_id below; // the lease that this process runs on; number 0: none
-	bool shows_place;      // it wants CLIENT_PLACE
-	bool spare;            // it gets spare slots only: those that nobody else waits for; another answers CLIENT_OBSERVE
+	bool shows_place;      // it gets CLIENT_PLACE whenever its place in the queue changes
+	bool spare;            // it gets spare slots only: those that nobody else waits for; and no CLIENT_OBSERVE
 	bool reuses;           // it calls client_use_again(), which always fails without this
 	uint64_t deadline;     // now_ns() time until which it waits for a server that does not answer; it waits two seconds at least
 	bool says;             // it prints why it waits for the server, once after CLIENT_SLOW, and at each client_ask() while it waits
@@ -42,15 +42,15 @@ struct client_config {
 };
 
 enum client_event_type {
-	CLIENT_NOTHING,        // more comes when client_fd() is readable, or at client_due()
+	CLIENT_NOTHING,        // no event now: the next may come when client_fd() is readable, or at client_due()
 	CLIENT_GRANTED,        // a lease: `id`, `width`
 	CLIENT_REVOKED,        // a lease, `id`, was taken back before it was in use; client_want() asks for another one
 	CLIENT_RENEWED,        // another server has taken over from one that has ended: leases that were not in use are void
-	CLIENT_PLACE,          // it waits: `place` of `waiting`, and `text` says who holds the slots
+	CLIENT_PLACE,          // the client's place in the queue: `place` of `waiting`; `text` says who holds the slots
 	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
 	CLIENT_SLOTS,          // client_slots() and client_why() have changed
 	CLIENT_OBSERVE,           // the server asks what this client sees of its jobs
-	CLIENT_LOST,           // no server can be had any more: `text` says why. No lease comes, and those in use are not known to any server
+	CLIENT_LOST,           // there is no server any more: `text` says why. No lease comes, and no server knows of those in use
 };
 
 struct client_event {
@@ -79,8 +79,8 @@ uint64_t client_due(const struct client *client);
 // (process/memory.h), for the caller to free.
 char *client_memory_path(const struct client *client);
 
-// The slots of the pool: their number, its bounds (equal ones: the number is fixed; least 0: it is not known), and the reason of its last
-// change; NULL: it has not changed.
+// The number of slots of the pool; the bounds of that number (equal: it is fixed; least 0: it is not known); and why it was last
+// changed (NULL: it was not).
 unsigned client_slots(const struct client *client);
 struct slots_bounds client_bounds(const struct client *client);
 const char *client_why(const struct client *client);
@@ -89,8 +89,8 @@ const char *client_why(const struct client *client);
 // comes as CLIENT_GRANTED.
 void client_want(struct client *client, unsigned n, unsigned width);
 
-// Asks for a CLIENT_REPORT, or for a CLIENT_PLACE. The latter comes after all that the server can grant the client at once; its
-// place is 0 if the client does not wait then.
+// Asks for a CLIENT_REPORT, or for a CLIENT_PLACE. The CLIENT_PLACE comes after all leases that the server can grant the client
+// at once; its `place` is 0 if the client waits for none then.
 void client_ask(struct client *client, enum client_event_type type);
 
 // Answers CLIENT_OBSERVE (slots/protocol.h).
@@ -99,15 +99,15 @@ void client_send_observation(struct client *client, const struct observation *ob
 // Returns the next event. To be called when client_fd() is readable, and at client_due(), until it returns CLIENT_NOTHING.
 struct client_event client_next(struct client *client) FP_NODISCARD;
 
-// To be called before the first job on a lease is started. Returns false if the job must not start: the lease was taken back or the
-// connection to the server has ended; CLIENT_REVOKED, CLIENT_RENEWED or CLIENT_LOST follows. `nonce`: the job's, if it has run on
-// another lease before; or 0: the one that was granted. *ret_id: the lease for the job's environment.
+// To be called before the first job on a lease is started. Returns false if the job must not start: the lease was taken back or
+// the connection to the server has ended; CLIENT_REVOKED, CLIENT_RENEWED or CLIENT_LOST follows. `nonce`: that of the job, if the
+// job has run on another lease before; or 0: the one that came with the lease. *ret_id: the lease for the job's environment.
 bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
-// To be called before another job is started on a lease in use (client_use()), when the job before has ended. Returns false if the job
-// must not start: the lease is for one job only, it may be lent to a process that the job before left behind, or the connection to the
-// server has ended. Then the lease is no longer this client's, and client_release() must not be called. `nonce` as above; or 0: a new
-// one, of which the server is not told.
+// To be called before another job is started on a lease in use (client_use()), when the job before has ended. Returns false if
+// the job must not start: the lease is for one job only, it may be lent to a process that the job before left behind, or the
+// connection to the server has ended. Then the lease is no longer this client's, and client_release() must not be called.
+// `nonce`: that of the job, if the job has run on another lease before; or 0: a new one, of which the server is not told.
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
 // True if the server has said that another client waits for slots.
@@ -132,18 +132,18 @@ void client_release_and_want(struct client *client, uint64_t number, unsigned n)
 
 // ---- the slot server of a pool: a small process that says who may use which slot, and executes nothing ----
 //
-// A client that finds no server starts one. The server serves all clients of the pool, in one thread, and ends when it had no client for
-// some seconds. When it dies, the clients start another and tell that which leases they hold.
+// A client that finds no server starts one. The server serves all clients of the pool, in one thread, and ends when it had no
+// client for some seconds. When it dies, the clients start another one and tell it which leases they hold.
 //
-// A server lives as long as it has the lock of NAME.lock, which the client that starts it hands over. In that file stand the server's
-// epoch and the number of its clients, for the next server. That finds the number of slots anew, and begins with as many as are held.
+// A server lives as long as it has the lock of NAME.lock, which the client that starts it hands over. The file has the server's epoch
+// and the number of its clients, for the next server. One that finds the number of slots begins with at least as many as are held.
 
 // Starts a server for the pool at that place; it inherits the descriptor of NAME.lock, locked. Equal bounds: the number of slots is
 // fixed. Returns 0, or an errno.
 struct pool_place;
 int server_start(const struct pool_place *place, int lock_fd, struct slots_bounds bounds) FP_NODISCARD;
 
-// The first argument that makes main() call server_main() before anything else. That serves until there are no clients, and returns the
-// exit status.
+// With this first argument main() calls server_main() before anything else. server_main() serves until there are no clients, and
+// returns the exit status.
 #define POOL_SERVER_ARG "--internal-slot-server"
 int server_main(int argc, char *argv[]);

@@ -31,8 +31,8 @@ static int accept_one(const struct connections *connections) {
 	return fd;
 }
 
-// The next client, or -1. When descriptors have run out it is told so, for which one was kept: left alone, it would
-// wake the server again and again.
+// Returns the next client's socket, or -1. If descriptors have run out, gives up the spare one to tell the client
+// so: left alone, it would wake the server again and again.
 static int accept_next(struct connections *connections) {
 	int fd = accept_one(connections);
 	while (fd < 0 && (errno == EMFILE || errno == ENFILE) && connections->spare_fd >= 0) {
@@ -56,7 +56,7 @@ static bool flush(struct session *session) {
 	return frames_flush(session->fd, &session->out);
 }
 
-// Hands on what its client has said. Returns false if the client is to be disconnected, or was taken over by the owner.
+// Hands a frame of the client to its session. Returns false if the client is to be disconnected, or was taken over by the owner.
 static bool handle(struct connections *connections, struct session *session, const struct frame *frame, const char *text, int fd,
                    uint64_t now) {
 	if (connections->claim && !session->client && connections->claim(connections->claim_arg, frame, text, session->fd)) {
@@ -71,7 +71,7 @@ static bool handle(struct connections *connections, struct session *session, con
 	return stays;
 }
 
-// All that has come, so that nothing is decided without it; but for who sends without end. Returns false if the session was freed.
+// Reads all that has come (READ_FRAMES at most), so that nothing is decided without it. Returns false if the session was freed.
 static bool read_client(struct connections *connections, struct session *session, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
 	enum frame_result result = FRAME_READY;
@@ -94,9 +94,9 @@ static uint64_t silent_until(const struct session *session) {
 	return session->client ? TIME_NEVER : session->since + CONNECTIONS_SILENT;
 }
 
-// What has become of a session. at[0] is what poll(2) has found of its socket, then of its processes.
+// Serves a session. at[0] is what poll(2) has found of its socket, and what follows is of its processes.
 static void serve(struct connections *connections, struct session *session, const struct pollfd *at, uint64_t now) {
-	for (unsigned k = session->nprocesses; k > 0; --k) { // the last first: one that has ended gives its place to the last
+	for (unsigned k = session->nprocesses; k > 0; --k) { // backwards: the last one takes the place of one that has ended
 		if (at[k].revents && session_process_ended(session, k - 1, now)) {
 			return;
 		}
@@ -104,15 +104,15 @@ static void serve(struct connections *connections, struct session *session, cons
 	if (session->closed) {
 		return;
 	}
-	if ((at->revents & POLLOUT) && !flush(session)) { // flushed first: who does not read is not told more
+	if ((at->revents & POLLOUT) && !flush(session)) { // sent first: a client that does not read is not told more
 		(void)!session_close(session, now);
 	} else if (at->revents & (POLLIN | POLLHUP | POLLERR)) {
 		(void)!read_client(connections, session, now);
 	}
 }
 
-// The sockets that listen, then for each connection its own and its processes, in the order in which
-// connections_serve() looks at them.
+// Adds the sockets that listen, then for each session its own and those of its processes, in the order in
+// which connections_serve() looks at them.
 void connections_add_polls(struct connections *connections, struct polls *polls) {
 	connections->first_poll = polls->n;
 	for (int i = 0; i < LISTENERS; ++i) {
@@ -134,7 +134,7 @@ void connections_serve(struct connections *connections, const struct polls *poll
 		serve(connections, session, own, now);
 	}
 	list_for_each_entry(&connections->sessions->list, struct session, session, link) {
-		bool is_late = now >= silent_until(session); // or this process was stopped, and what the client has said is not read yet
+		bool is_late = now >= silent_until(session); // or this process was stopped, and has not read what the client said
 		if (is_late && read_client(connections, session, now) && !session->client) {
 			(void)!session_close(session, now);
 		}

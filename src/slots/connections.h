@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// How long a client has to say who it is. Then it is disconnected, as it takes the place of another one; a client that was
-// stopped meanwhile connects again.
+// How long a client has to say who it is (HELLO). Then it is disconnected, because it takes up the place of another
+// client; a client that was stopped meanwhile connects again.
 #define CONNECTIONS_SILENT (5 * NS_PER_S)
 
 enum { LISTENERS = 3 };        // a file, the abstract namespace, the name of a run
@@ -21,8 +21,8 @@ enum { LISTENERS = 3 };        // a file, the abstract namespace, the name of a 
 struct connections {
 	struct sessions *sessions;
 	int listen_fds[LISTENERS]; // or -1
-	int spare_fd;              // -1 at first; is given up when there are no more descriptors
-	size_t first_poll;         // of connections_add_polls()
+	int spare_fd;              // kept open, to be closed when descriptors have run out (accept_next()); -1 at first
+	size_t first_poll;         // index of the first descriptor that connections_add_polls() has added
 	// For the owner to set, or NULL: called with a client's first frame. Returns true if the owner takes the client over, with `fd`.
 	bool (*claim)(void *arg, const struct frame *frame, const char *text, int fd);
 	void *claim_arg;

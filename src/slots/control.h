@@ -35,13 +35,13 @@ static inline bool control_is_request(uint32_t type) {
 
 // The job of ADD. The strings of `words` and `env` stand one behind the other, each with its NUL.
 struct control_job {
-	// the numbers, with which the text of ADD begins as they stand here; batch, directory, words and environment follow
+	// the text of ADD begins with these numbers, byte for byte; the strings below follow
 	uint64_t timeout;            // nanoseconds, 0: none
 	struct rlimit limits[CONTROL_LIMITS]; // by resource (getrlimit(2))
 	uint32_t nwords, nenv;
 	uint32_t attempts;           // at least 1; UINT32_MAX: without end
 	uint32_t width;              // slots, at least 1
-	int32_t nice;                // added to that of the run
+	int32_t nice;                // added to the nice value of the run
 	uint32_t umask;
 	// the strings
 	const char *batch;           // "": the batch of the client

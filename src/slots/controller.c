@@ -7,26 +7,26 @@
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
-// A sample follows the one before after LEAST_TICK, and a quarter later each time as long as nothing changes.
+// The first sample comes after LEAST_TICK; the time to the next one grows by a quarter as long as nothing changes, up to MOST_TICK.
 #define LEAST_TICK (100 * MS)
 #define MOST_TICK SECOND
 
-// By the states of jobs. More slots while more of the processors than IDLE_GROW are idle; fewer after SHRINK_SAMPLES slots
-// were sampled, in twice the time that a job takes (within bounds): jobs that have started together do the same.
+// For the states of jobs: more slots while a greater share of the processors than IDLE_GROW is idle; fewer once SHRINK_SAMPLES slots were
+// sampled over twice the time that a job takes (SETTLE_LEAST to SETTLE_MOST), because jobs that have started together do the same together.
 #define IDLE_GROW 0.06
 #define SHRINK_SAMPLES 16
 #define SETTLE_LEAST (0.5 * SECOND)
 #define SETTLE_MOST (5.0 * SECOND)
 
-// When all tasks wait for longer than this share of the time: a step down, no other for BRAKE_STEP, none up for BRAKE_GROW.
+// All tasks wait for more than this share of the time: one step down, the next not before BRAKE_STEP, and no step up before BRAKE_GROW.
 #define BRAKE_MEMORY 0.10
 #define BRAKE_DISK 0.60
 #define BRAKE_STEP SECOND
 #define BRAKE_GROW (2 * SECOND)
 
-// The throughput at a number of slots is known once WINDOW_ENDED jobs have ended in WINDOW_WALLS times the length of one. It is
-// compared with that of a number which differs by GAIN_SLOTS or more and is not older than WINDOW_KEPT. Each slot more must
-// bring GAIN_LEAST of what a slot of the lower number brings. Slots taken away are tried again after CEILING_NS, later each time.
+// The throughput with a number of slots is known once WINDOW_ENDED jobs have ended and WINDOW_WALLS times the length of a job has passed. It is
+// compared with one that is not older than WINDOW_KEPT, of GAIN_SLOTS times as many slots (or as few), or beyond. Each slot more must bring
+// GAIN_LEAST of what a slot of the lower number brings. Slots that were taken away are tried again after CEILING_NS, and later each time.
 #define WINDOW_ENDED 32
 #define WINDOW_WALLS 4
 #define WINDOW_KEPT (60 * SECOND)
@@ -35,7 +35,7 @@
 #define CEILING_NS (8 * SECOND)
 #define MOST_CEILING_NS (64 * SECOND)
 
-enum { BATCH_FIRST = 16 }; // jobs that give a batch its mean
+enum { BATCH_FIRST = 16 }; // so many first jobs of a batch make its mean
 
 static unsigned at_most(unsigned a, unsigned b) {
 	return a < b ? a : b;
@@ -45,13 +45,13 @@ static unsigned at_least(unsigned a, unsigned b) {
 	return a > b ? a : b;
 }
 
-// At least 1; a part of a processor is enough for one more job.
+// Returns the number rounded up, at least 1: a part of a processor is enough for one more job.
 static unsigned whole_cpus(double cpus) {
 	unsigned whole = (unsigned)cpus;
 	return at_least(whole + (whole < cpus), 1);
 }
 
-// The power of two.
+// Returns the index in controller.levels: the n for which 2^n is the greatest power of two up to `slots`.
 static unsigned level_of(double slots) {
 	unsigned level = 0;
 	while (slots >= 2 && level < CONTROLLER_LEVELS - 1) {
@@ -101,7 +101,7 @@ void controller_init(struct controller *controller, unsigned least, unsigned mos
 
 // ---- throughput ----
 
-// Did the more slots bring enough?
+// Did the greater number of slots bring enough more?
 static bool has_gained(const struct controller_window *few, const struct controller_window *many) {
 	return many->gain - few->gain >= (many->slots - few->slots) * (few->gain / few->slots) * GAIN_LEAST;
 }
@@ -130,13 +130,13 @@ static unsigned judge(struct controller *controller, const struct controller_obs
 	window_begin(controller, observation->now);
 	const struct controller_window *more = known_window(controller, &window, 1);
 	if (more && has_gained(&window, more)) {
-		controller->ceiling_end = observation->now; // it was wrong to withdraw them
+		controller->ceiling_end = observation->now; // the slots that were taken away had brought enough: they may come back
 	}
 	const struct controller_window *fewer = known_window(controller, &window, -1);
 	if (fewer) {
 		return has_gained(fewer, &window) ? 0 : (unsigned)(fewer->slots + 0.5);
 	}
-	// Jobs take much longer than the first ones took: as many slots as would do this work if they did not.
+	// Jobs take much longer than the first ones took: go back to as many slots as would do the same work at the speed of these.
 	return window.gain < GAIN_LEAST * window.slots ? (unsigned)(window.gain * 1.25) + 1 : 0;
 }
 
@@ -150,14 +150,14 @@ double controller_work(struct controller_batch *batch, double wall_ns) {
 
 // ---- states of jobs ----
 
-// How much chance there is in how many are busy: less where few sleep, and none where none does.
+// How much the number of busy jobs varies by chance, 0 to 1: less if few jobs sleep, and not at all if none does. `share`: of jobs, busy.
 static double chance(double share) {
 	return share < 0.75 ? 1 : share < 1 ? 4 * (1 - share) : 0;
 }
 
-// How many jobs may be busy at once before there are too many: as many as there are processors, and where jobs also sleep
-// some more. They come by chance: with few in line there is often none, and of processors that are used for nine tenths of
-// their time ten are in line (M/M/c). The fewer sleep, the fewer can come.
+// Returns how many jobs may be busy at once before there are too many: as many as there are processors, and some more if
+// jobs also sleep. Sleeping jobs wake by chance: with a short line a processor often finds no job, and with processors that are
+// used for nine tenths of their time ten jobs are in line (M/M/c). The fewer jobs sleep, the fewer can wake.
 static double most_busy(double cpus, double share) {
 	double slack = chance(share) * (cpus > 2 ? cpus : 2) * 1.25;
 	double line = share < 1 ? 10 * (1 - share) * (1 - share) : 0;
@@ -170,13 +170,13 @@ static bool is_above(double more, double less, double count, double deviations) 
 	return over > 0 && over * over > deviations * deviations * (count + 1);
 }
 
-// By the states of jobs: more slots while there is room on the processors and jobs sleep, or there are not even as many slots as
-// processors, whatever others do there; else fewer. What starts together also computes together: whether there are too many is seen
-// when the jobs have come to differ.
+// Follows the states of jobs: more slots while there is room on the processors and jobs sleep, or while there are fewer slots
+// than processors, whatever other programs do there; else fewer, if too many jobs want a processor. Jobs that start together also
+// compute together: so whether there are too many is judged only after they have had time to differ.
 static void follow_jobs(struct controller *controller, const struct controller_observation *observation) {
 	double share = controller->sampled > 0 ? controller->busy / controller->sampled : 1;
 	double most = (1 - IDLE_GROW) * most_busy(observation->cpus, share) / (observation->running + 1) * controller->sampled;
-	// of the processors that nobody uses; or that the jobs leave to others, who may use all, if that is certain
+	// the share of the processors that nobody uses; or, if that is certain, the one that the jobs leave to other programs, which may use all of it
 	double spare = is_above(most, controller->busy, controller->busy, 0.5) ? 1 - controller->busy / most : 0;
 	spare = spare > observation->idle ? spare : observation->idle;
 	double settle = 2 * controller->wall_mean;
@@ -184,7 +184,7 @@ static void follow_jobs(struct controller *controller, const struct controller_o
 	unsigned slots = controller->slots;
 	if (spare > IDLE_GROW || slots < whole_cpus(observation->cpus)) {
 		bool asleep = observation->busy + 0.5 < observation->sampled;
-		bool full = observation->wanted && observation->running > slots / 2; // with short jobs, and wide ones, some are always free
+		bool full = observation->wanted && observation->running > slots / 2; // half of them: with short or wide jobs some slots are always free
 		if (full && observation->now >= controller->grow_after && (asleep || slots < observation->cpus)) {
 			unsigned more = at_least((unsigned)(slots * (1 + spare)), slots + 1);
 			enum controller_reason reason = asleep ? CONTROLLER_JOBS_SLEEP : CONTROLLER_CPUS_IDLE;
@@ -193,7 +193,7 @@ static void follow_jobs(struct controller *controller, const struct controller_o
 	} else if (controller->sampled >= SHRINK_SAMPLES && (double)(observation->now - controller->looks_start) >= settle) {
 		double busy = most_busy(observation->cpus, share), asleep = share < 1 ? (1 - share) * observation->running : 0;
 		double least = (busy + 0.5) / observation->running * controller->sampled;
-		bool surely = is_above(controller->busy, least, chance(share) * controller->busy, 1.5); // that too many want a processor
+		bool surely = is_above(controller->busy, least, chance(share) * controller->busy, 1.5); // that too many jobs want a processor
 		if (surely && busy + asleep < slots - 0.5) {
 			set_slots(controller, (unsigned)(busy + asleep + 0.5), CONTROLLER_JOBS_RUN, observation->now);
 		} else {
@@ -204,7 +204,7 @@ static void follow_jobs(struct controller *controller, const struct controller_o
 
 // ---- the decision ----
 
-// Fewer slots, and not more than these for a while: a longer one each time.
+// Sets fewer slots, and keeps the number from growing for a while, which is longer each time.
 static void back_off(struct controller *controller, unsigned slots, enum controller_reason reason, uint64_t now) {
 	set_slots(controller, slots, reason, now);
 	controller->ceiling = controller->slots;
@@ -212,7 +212,7 @@ static void back_off(struct controller *controller, unsigned slots, enum control
 	controller->ceiling_ns = controller->ceiling_ns * 2 < MOST_CEILING_NS ? controller->ceiling_ns * 2 : MOST_CEILING_NS;
 }
 
-// One step down when all tasks wait; then what runs has time to end. Returns whether they wait.
+// Takes one step down if all tasks wait for memory or a disk; then jobs have time to end before the next step. Returns whether all tasks wait.
 static bool brake(struct controller *controller, const struct controller_observation *observation) {
 	bool memory = observation->memory_full > BRAKE_MEMORY;
 	unsigned base = memory ? 1 : whole_cpus(observation->cpus);
@@ -247,7 +247,7 @@ uint64_t controller_decide(struct controller *controller, const struct controlle
 		controller->wall_mean += (observation->wall_ns / (double)observation->ended - controller->wall_mean) / 4;
 	}
 	controller->tick = controller->tick * 5 / 4 < MOST_TICK ? controller->tick * 5 / 4 : MOST_TICK;
-	if (observation->now >= controller->ceiling_end && controller->ceiling < controller->most) { // one level more, to be judged
+	if (observation->now >= controller->ceiling_end && controller->ceiling < controller->most) { // twice as many slots, to be judged
 		controller->ceiling = controller->ceiling < controller->most / 2 ? 2 * controller->ceiling : controller->most;
 		controller->ceiling_end = observation->now + CEILING_NS;
 	}

@@ -3,11 +3,11 @@
 // A pure state machine: no clock, no threads, no I/O. What was observed of the jobs and of the machine since the last sample
 // goes in; the number of slots, the reason, and when to sample again come out.
 //
-// Jobs that run or want a processor are as many as there are processors; each job that sleeps gives its slot to one more.
-// If u is the part of its time that a job is busy, that is processors / u slots, as long as the processors are not full;
-// then it is processors + jobs that sleep. Both are the same number at the point where they become full, and the second
-// also finds the way back when jobs that slept begin to compute. Jobs that wait for a disk are busy: more of them would
-// only wait longer.
+// The aim: as many jobs run or want a processor as there are processors, so each job that sleeps gives its slot to one
+// more job. If u is the part of its time that a job is busy, that makes processors / u slots while the processors are not
+// full, and then processors + sleeping jobs. Both numbers are the same at the point where the processors become full. The
+// second one also finds the way back when jobs that slept begin to compute. A job that waits for a disk counts as busy:
+// more such jobs would only wait longer.
 //
 // The throughput shows what the states of jobs cannot (a lock, a server that is slow because it has many clients): if twice the
 // slots bring no more, the controller takes the second half away, and does not try it again for a while.
@@ -27,26 +27,26 @@ enum controller_reason {
 	CONTROLLER_DISK,        // fewer: all tasks have waited for a disk
 };
 
-// What was observed since the last sample. Shares are of that time, 0 to 1; 0 where the system does not tell.
+// What was observed since the last sample. Shares are parts of the time since then, 0 to 1; 0 if the system does not tell.
 struct controller_observation {
 	uint64_t now;           // ns
-	double cpus;            // that may be used, above 0: affinity, and the quota, which may be a fraction
+	double cpus;            // processors that may be used, above 0: by affinity and the quota, which may be a fraction
 	unsigned running;       // slots that are taken now
 	bool wanted;            // do items wait for nothing but a slot?
 	double sampled;         // slots whose jobs were sampled
 	double busy;            // processes of these jobs that ran, could run or waited for a disk; see activity_sample()
 	double idle;            // share of the processors that nobody used
-	uint64_t ended;         // jobs, and of these, in all:
+	uint64_t ended;         // jobs that have ended; the next two are sums over these
 	double wall_ns;
 	double work_ns;         // controller_work()
 	double memory_full;     // share of the time in which no task ran, for all waited for memory (PSI "full")
-	double disk_full;       // the same for I/O
+	double disk_full;       // share of the time in which no task ran, for all waited for I/O
 };
 
-// What was done in some time in which the number of slots hardly changed.
+// The throughput in a time in which the number of slots hardly changed.
 struct controller_window {
-	double slots;           // the mean of those taken
-	double gain;            // work done per time: as many as `slots`, if jobs took as long as the first ones; 0: not known
+	double slots;           // mean number of slots that were taken
+	double gain;            // work done per time: the same as `slots` if jobs take as long as the first ones did; 0: not known
 	uint64_t end;
 };
 
@@ -60,18 +60,18 @@ struct controller {
 	unsigned least, most;
 	unsigned slots;
 	enum controller_reason reason; // of the last change
-	uint64_t last;          // sample
-	uint64_t tick;          // ns until the next
+	uint64_t last;          // time of the last sample
+	uint64_t tick;          // ns from the last sample to the next
 	uint64_t looks_start;
-	double sampled, busy;    // as in controller_observation, all since then
-	double wall_mean;       // of the jobs that ended last
-	uint64_t brake_after;   // no further step down before
-	uint64_t grow_after;    // nor one up
+	double sampled, busy;    // sums of those of controller_observation since looks_start
+	double wall_mean;       // mean time of the jobs that ended last, ns
+	uint64_t brake_after;   // before this time no further step down for memory or a disk
+	uint64_t grow_after;    // before this time no step up
 	uint64_t window_start;
-	double work, slot_ns, wall, ended; // since then
-	struct controller_window levels[CONTROLLER_LEVELS]; // the last one with 2^n slots or more
-	unsigned ceiling;       // slots: not to be exceeded
-	uint64_t ceiling_end;   // … before this time
+	double work, slot_ns, wall, ended; // sums since window_start
+	struct controller_window levels[CONTROLLER_LEVELS]; // [n]: the last window with at least 2^n slots, but fewer than 2^(n+1)
+	unsigned ceiling;       // the most slots that a step up may reach
+	uint64_t ceiling_end;   // when the ceiling rises
 	uint64_t ceiling_ns;    // how long the next ceiling will hold
 };
 
@@ -84,17 +84,17 @@ uint64_t controller_resume(struct controller *controller, uint64_t now);
 // Decides. Returns when to sample again; controller->slots may be another number then.
 uint64_t controller_decide(struct controller *controller, const struct controller_observation *observation);
 
-// What a job of a batch is worth, whatever the load made of it: the mean time that its first jobs took.
+// What each job of a batch counts as work, however long the load makes it take: the mean time that the first jobs of the batch took.
 struct controller_batch {
 	double mean_ns;
 	unsigned n;
 };
 
-// A job of the batch has ended after `wall_ns`. Returns what it counts in controller_observation.work_ns.
+// A job of the batch has ended after `wall_ns`. Returns what the job adds to controller_observation.work_ns.
 double controller_work(struct controller_batch *batch, double wall_ns);
 
-// Returns for how many slots a sample stands: `sampled` of `jobs` jobs had a process. `taken`: slots that are taken; `width`: the
-// slots of the jobs together, which may be fewer (a slot between two jobs) or more (a job lends its slots). The lesser counts.
+// Returns how many slots a sample stands for in which `sampled` of `jobs` jobs had a process. `taken`: slots that are taken; `width`: the slots of
+// the jobs together, which may be fewer (a slot is between two jobs) or more (a job lends its slots). The lesser of the two counts.
 double controller_sampled_slots(unsigned taken, unsigned width, unsigned jobs, unsigned sampled);
 
 // For the log: "jobs sleep" and so on.

@@ -20,18 +20,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { JOB_FD = 100 }; // the least number that jobs get, if it can be: scripts use the low ones for themselves
+enum { JOB_FD = 100 }; // the least number of a descriptor that jobs get, if possible: scripts use the low ones for themselves
 
 // ---- $MAKEFLAGS ----
 
-static const char auth_word[] = "--jobserver-auth=", fds_word[] = "--jobserver-fds="; // the second before make 4.2
+static const char auth_word[] = "--jobserver-auth=", fds_word[] = "--jobserver-fds="; // fds_word: make before 4.2
 
 struct flag_word {
 	const char *at;
 	size_t len;
 };
 
-// The next word from *at on, which moves behind it. False at the end.
+// Gets the next word from *at on, and moves *at behind it. Returns false at the end.
 static bool next_word(const char **at, struct flag_word *ret_word) {
 	ret_word->at = *at + strspn(*at, " \t");
 	ret_word->len = strcspn(ret_word->at, " \t");
@@ -47,12 +47,12 @@ static bool is(struct flag_word word, const char *text) {
 	return word.len == strlen(text) && begins(word, text);
 }
 
-// What names the jobserver, or NULL.
+// Returns the part of the word that names a jobserver, or NULL if the word names none.
 static const char *auth_of(struct flag_word word) {
 	return begins(word, auth_word) ? word.at + sizeof(auth_word) - 1 : begins(word, fds_word) ? word.at + sizeof(fds_word) - 1 : NULL;
 }
 
-// "R,W". Both are below 0 where make knows that they are not inherited.
+// Parses "R,W" or "fifo:PATH". make sets both numbers below 0 if it knows that they are not inherited.
 static void parse_auth(const char *auth, size_t len, struct jobserver_flags *flags) {
 	static const char fifo[] = "fifo:";
 	char *end;
@@ -82,7 +82,7 @@ void jobserver_parse(const char *makeflags, struct jobserver_flags *ret_flags) {
 	const char *at = makeflags ? makeflags : "";
 	struct flag_word word;
 	*ret_flags = (struct jobserver_flags){.read_fd = -1, .write_fd = -1};
-	for (bool first = true; next_word(&at, &word) && !is(word, "--"); first = false) { // variables follow it
+	for (bool first = true; next_word(&at, &word) && !is(word, "--"); first = false) { // behind "--" stand variables
 		const char *auth = auth_of(word);
 		if (auth) {
 			parse_auth(auth, word.len - (size_t)(auth - word.at), ret_flags);
@@ -104,7 +104,7 @@ char *jobserver_set_flags(const char *makeflags, const char *auth) {
 	struct buf flags = BUF_INIT;
 	struct flag_word word;
 	bool more = next_word(&at, &word);
-	if (more && word.at[0] != '-') { // where make looks for flags of one letter there must be nothing else
+	if (more && word.at[0] != '-') { // make takes the first word for flags of one letter: nothing else may come before it
 		buf_add(&flags, word.at, word.len);
 		more = next_word(&at, &word);
 	}
@@ -114,7 +114,7 @@ char *jobserver_set_flags(const char *makeflags, const char *auth) {
 			buf_add(&flags, word.at, word.len);
 		}
 	}
-	if (auth) { // without a number: one in the environment would have make before 4.2 do without the jobserver
+	if (auth) { // -j without a number: make before 4.2 would ignore the jobserver if the environment had one
 		const char *fds = strchr(auth, ':') ? NULL : auth;
 		buf_printf(&flags, " -j%s%s%s %s%s", fds ? " " : "", fds ? fds_word : "", fds ? fds : "", auth_word, auth);
 	}
@@ -128,12 +128,12 @@ char *jobserver_set_flags(const char *makeflags, const char *auth) {
 
 // Opens the file behind a descriptor anew. Returns the descriptor, or -1 with errno.
 static int reopen(int fd, int mode) {
-	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT; // which leaves errno alone
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT; // buf_fini() leaves errno alone
 	tmpfile_add_name(&name, fd);
 	return open(buf_str(&name), mode | O_NONBLOCK | O_CLOEXEC);
 }
 
-// Descriptors that make has closed may be somebody else's files by now. Returns 0, or the errno of jobserver_connect().
+// Checks that `fd` is an end of a pipe: if make has closed it, it may be another file by now. Returns 0, or an errno of jobserver_connect().
 static int check_pipe_end(int fd, int other_mode) {
 	struct stat st;
 	int flags = fcntl(fd, F_GETFL);
@@ -143,7 +143,7 @@ static int check_pipe_end(int fd, int other_mode) {
 	return (flags & O_ACCMODE) != other_mode && S_ISFIFO(st.st_mode) ? 0 : EINVAL;
 }
 
-// Not only a FIFO: others let a device of theirs be one. But no regular file, whose bytes would be tokens.
+// Opens a FIFO, or a device, which some jobservers have instead; but no regular file, whose bytes would be tokens.
 static int connect_fifo(const char *path, struct jobserver *jobserver) {
 	struct stat st;
 	jobserver->in_fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -177,7 +177,7 @@ int jobserver_connect(const struct jobserver_flags *flags, struct jobserver *ret
 
 // ---- a server ----
 
-// A pipe whose ends jobs inherit.
+// Makes a pipe whose ends jobs inherit.
 static int create_pipe(struct jobserver *jobserver) {
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -202,8 +202,8 @@ static int create_pipe(struct jobserver *jobserver) {
 
 static const char fifo_prefix[] = "fairpar-jobserver-";
 
-// A FIFO of this user's that nobody has open to read is left over from a fairpar that was killed: one that lives has its
-// own open (fifo(7): ENXIO).
+// Is that a FIFO of this user that nobody has open to read (fifo(7): ENXIO)? Then a fairpar that was killed has left it
+// over: one that lives has its own FIFO open.
 static bool is_left_over(int dir_fd, const char *name) {
 	struct stat st;
 	if (strncmp(name, fifo_prefix, sizeof(fifo_prefix) - 1) != 0 || fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0
@@ -223,7 +223,7 @@ static int create_fifo(const char *dir, struct jobserver *jobserver) {
 	buf_printf(&auth, "fifo:%s/%s%016" PRIx64, dir, fifo_prefix, random);
 	jobserver->auth = buf_take(&auth);
 	const char *path = strchr(jobserver->auth, ':') + 1;
-	if (strpbrk(path, " \t")) { // $MAKEFLAGS has no way to say it
+	if (strpbrk(path, " \t")) { // $MAKEFLAGS has no way to quote a blank
 		errno = EINVAL;
 		return -1;
 	}
@@ -231,7 +231,7 @@ static int create_fifo(const char *dir, struct jobserver *jobserver) {
 	struct dirent *entry;
 	while (entries && (entry = readdir(entries))) {
 		if (is_left_over(dirfd(entries), entry->d_name)) {
-			(void)!unlinkat(dirfd(entries), entry->d_name, 0); // or somebody else has
+			(void)!unlinkat(dirfd(entries), entry->d_name, 0); // or somebody else has removed it
 		}
 	}
 	if (entries) {

@@ -24,33 +24,33 @@ struct jobserver_flags {
 	bool dry_run;            // make -n
 };
 
-// Reads the value of $MAKEFLAGS; NULL as "". Of several jobservers the last counts. The caller frees what *ret_flags owns.
+// Reads the value of $MAKEFLAGS; NULL as "". Of several jobservers the last counts. The caller calls jobserver_flags_fini().
 void jobserver_parse(const char *makeflags, struct jobserver_flags *ret_flags);
 void jobserver_flags_fini(struct jobserver_flags *flags);
 
-// The value (NULL as "") with that jobserver, "R,W" or "fifo:PATH", in place of those that it names; with none if `auth`
-// is NULL. The caller frees it.
+// Returns the value of $MAKEFLAGS (NULL as ""), with the jobserver `auth`, "R,W" or "fifo:PATH", in place of those that
+// the value names; with none if `auth` is NULL. The caller frees it.
 char *jobserver_set_flags(const char *makeflags, const char *auth);
 
 // An open jobserver. Each process counts its own tokens.
 struct jobserver {
-	int in_fd, out_fd;       // not blocking; opened anew, because the descriptions that make has handed on are shared
+	int in_fd, out_fd;       // not blocking; opened anew, because make and its other jobs share the descriptions that it has handed on
 	int job_fds[2];          // of a server's pipe: what jobs inherit; or -1
-	char *auth;              // of a server: how jobs find it, owned
+	char *auth;              // of a server: "R,W" or "fifo:PATH", by which jobs find it; owned
 	char *path;              // of a server's FIFO, owned; or NULL
 };
 
-// Opens the one that the flags name. The caller closes it, if this returns 0; else it returns -1 with errno: EBADF if
-// the descriptors are not open here, EINVAL if what is there is no pipe or FIFO, ENOTSUP if nobody here knows the form.
+// Opens the jobserver that the flags name. Returns 0, and the caller calls jobserver_close(); or -1 with errno: EBADF if the
+// descriptors are not open here, EINVAL if they or the path are no pipe or FIFO, ENOTSUP if this program does not know the form.
 int jobserver_connect(const struct jobserver_flags *flags, struct jobserver *ret_jobserver) FP_NODISCARD;
 
-// Makes one of that form, without a token; a FIFO in `dir`, for this user only, where those
-// that were left over by processes of this user that were killed are removed. What is not close-on-exec is job_fds.
-// Returns 0, or -1 with errno.
+// Makes a jobserver of that form, without a token. A FIFO is made in `dir`, for this user only; FIFOs there that
+// killed processes of this user have left over are removed. Only job_fds are not close-on-exec. Returns 0, and the
+// caller calls jobserver_close(); or -1 with errno.
 int jobserver_create(enum jobserver_form form, const char *dir, struct jobserver *ret_jobserver) FP_NODISCARD;
 
-// Closes it, and removes the FIFO that this process has made. Tokens not yet given back are lost. Not to be called for a zeroed
-// struct: its descriptors are 0.
+// Closes the jobserver, and removes the FIFO that this process has made. Tokens not yet given back are lost. Not to be called
+// for a zeroed struct: its descriptors are 0.
 void jobserver_close(struct jobserver *jobserver);
 
 // Takes a token. Returns false if there is none now; jobserver->in_fd is readable when there may be one again.

@@ -16,10 +16,10 @@
 
 enum table_state { RECOVERING, OPEN };
 
-// Kept while it has clients or leases, and if it has a name, until fair_has_passed() its tag.
+// Kept while it has clients or leases; one with a name also until its tag has no effect any more (fair_has_passed()).
 struct lease_batch {
 	struct list link;           // of the table's batches
-	struct fair_queue fair;     // backlog: the leases that its clients want, but for those that can only be lent
+	struct fair_queue fair;     // backlog: the leases for which its clients wait for a turn
 	struct fair_tag tag;        // for fair_add(), when it gets a client again
 	char *name;                 // or NULL
 	unsigned refs;              // clients and leases; 0: it takes no turns (fair_remove() was called)
@@ -39,9 +39,9 @@ struct lease {
 	struct lease_client *borrower; // the client to which `lent` of its slots are lent; NULL: none are lent
 	uint32_t lent;
 	enum {
-		USE_UNKNOWN,            // it is not in use: its holder has not said yet which of the next it is
-		USED_AGAIN,             // any job may run on it, not only that of the nonce
-		ASKED,                  // the same, and the holder was asked to make the present job the last one, and to say which that is
+		USE_UNKNOWN,            // it is not in use: its holder has not called lease_use() yet
+		USED_AGAIN,             // it is in use; any job may run on it, not only that of the nonce
+		ASKED,                  // as USED_AGAIN, and the holder was asked to make the present job the last one and to say its nonce
 		USED_LAST,              // the job of the nonce is the last one
 	} use;
 	bool withheld;              // nothing is lent out of it
@@ -57,7 +57,7 @@ struct lease_client {
 	struct lease_id lender_id;
 	uint32_t wanted, width;
 	uint64_t since;             // place in the order in which clients began to wait for their next lease
-	uint64_t waits_since;       // the time at which it began to wait for that
+	uint64_t waits_since;       // the time at which it began to wait for its next lease
 	bool spare;                 // it wants spare slots only: it is not in its batch's `waiting`, and gets no turn
 	void *user;
 };
@@ -139,7 +139,7 @@ static bool changes_jobs(const struct lease *lease) {
 	return lease->use == USED_AGAIN || lease->use == ASKED;
 }
 
-// Notes that the job of that nonce runs on the lease now. Clients that run below another job are lent nothing more out of it.
+// Notes that the job of that nonce runs on the lease now. Clients that run below another job are lent nothing more out of the lease.
 static void begin_job(struct lease *lease, uint64_t nonce) {
 	lease->id.nonce = nonce;
 	list_for_each_entry(&lease->holder->table->clients, struct lease_client, client, link) {
@@ -251,9 +251,9 @@ static bool can_be_lent(const struct lease *lender, const struct lease *lease) {
 	return !above && lendable(lender, lease->holder, lease->width) == lease->width;
 }
 
-// Called when a lease that was lent out of `lender` was given back. If a client that runs on `lender` has a lease with slots of its own,
-// that one is lent out of `lender` from now on, and its slots become free. Else the slots that came back would be idle until that client
-// wants more, while others wait.
+// Called when a lease that was lent out of `lender` was given back. If a client that runs on `lender` has a lease with slots of
+// its own, that lease is lent out of `lender` from now on, and its slots become free. If they did not, the slots that came back
+// would be idle until that client wants more, while others wait.
 static void lend_instead(struct lease_table *table, struct lease *lender, uint64_t now) {
 	list_for_each_entry(&table->leases, struct lease, lease, all) {
 		bool is_beyond = lease->holder && lease->holder->lender == lender && !lease->lender;
@@ -279,7 +279,7 @@ static void lease_end(struct lease_table *table, struct lease *lease, uint64_t n
 		} else if (!lease->lender_unknown) {
 			lease_uncharge(table, lease, now);
 		}
-		list_for_each_entry(&table->clients, struct lease_client, client, link) { // that run on it
+		list_for_each_entry(&table->clients, struct lease_client, client, link) { // those that run on the lease
 			client->lender = client->lender == lease ? NULL : client->lender;
 		}
 		list_remove(&lease->all);
@@ -291,7 +291,7 @@ static void lease_end(struct lease_table *table, struct lease *lease, uint64_t n
 static void lease_drop(struct lease_table *table, struct lease *lease, uint64_t now) {
 	list_remove(&lease->own);
 	lease->holder = NULL;
-	lease->use = USED_LAST; // no other job comes; if it is lent, that job may still run, or processes that it has left behind
+	lease->use = USED_LAST; // no other job comes; while the lease is lent, its last job or what that has left behind may still run
 	lease_end(table, lease, now);
 }
 
@@ -325,7 +325,7 @@ static void charge_held(struct lease_table *table, struct lease *lease, struct l
 	lease_charge(table, lease, batch, now);
 }
 
-// Notes that the client runs on the lease `lender`: the leases that it wants besides the lent one wait in the batch of the outermost lender.
+// Notes that the client runs on the lease `lender`: the leases that the client wants besides the lent one wait in the batch of the outermost lender.
 static void client_set_lender(struct lease_client *client, struct lease *lender, uint64_t now) {
 	const struct lease *root = root_of(lender);
 	client->lender = lender;
@@ -488,7 +488,7 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 
 static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
 	list_for_each_entry(&table->clients, struct lease_client, client, link) {
-		// looked up again for a client whose job had no lease when the client joined, or has another one now because it had lent its own
+		// looked up again: the client's job may have had no lease when the client joined, or have another one now because it had lent its own
 		struct lease *lender = client->lender || client->wanted == 0 ? client->lender : lease_of_id(table, client->lender_id);
 		if (lender != client->lender && lender->holder != client) {
 			uint32_t wanted = client->wanted;

@@ -33,7 +33,7 @@
 struct lease_table;
 struct lease_client;
 
-enum { LEASE_DEPTH = 32 }; // leases that are lent one out of the other, at most
+enum { LEASE_DEPTH = 32 }; // the most leases in a chain, each lent out of the one before
 
 // Names a lease. No other lease of the pool has the number, also after a new server has started. A process that knows the nonce runs on
 // the lease, or below a job on it.
@@ -44,7 +44,7 @@ struct lease_id {
 struct lease_client_config {
 	const char *batch;     // its name, or NULL: a batch of its own
 	uint32_t weight;       // of the batch, 1 to FAIR_MOST_WEIGHT; the batch has that of its first client
-	int32_t priority;      // … the same
+	int32_t priority;      // of the batch; the batch has that of its first client
 	struct lease_id below; // the lease that it runs on; number 0: none
 	bool spare;            // it gets spare slots only, and nothing is lent to it
 };
@@ -57,9 +57,9 @@ struct lease_grant {
 	uint64_t below;        // number of the lease that the client runs on, or 0
 };
 
-// A table of `slots` (at least 1) slots, RECOVERING. `fair_time`: batches get as much time on the slots each, else as
-// many turns. Numbers of leases begin behind `first`; their nonces are random. The caller frees the table with
-// lease_table_destroy(), when all clients have left.
+// Returns a RECOVERING table of `slots` (at least 1) slots. `fair_time`: each batch gets the same time on the
+// slots; else the same number of turns. Numbers of leases begin behind `first`; their nonces are random. The
+// caller frees the table with lease_table_destroy(), when all clients have left.
 struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t first);
 void lease_table_destroy(struct lease_table *table);
 void lease_open(struct lease_table *table, uint64_t now);
@@ -75,7 +75,7 @@ void lease_leave(struct lease_client *client, uint64_t now);
 // them. The client wants no more leases.
 void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64_t number), void *arg, uint64_t now);
 
-// The client waits for `n` more leases of `width` slots each: this is the number, whatever it was before.
+// The client waits for `n` more leases of `width` slots each; `n` replaces the number before.
 void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_t now);
 
 // Grants the next lease. Returns false if no client waits, or not enough slots are free. To be called after any other call, until
@@ -89,9 +89,9 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, bool last) FP_NODISCARD;
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
 
-// Finds a lease that could be lent to a client which may run below its present job, if that were the last one on it. Returns the holder,
-// which is to be asked to make the job the last one, and to name it: lease_use() takes the answer. NULL: there is no such lease whose
-// holder was not asked yet. To be called after lease_next().
+// Finds a lease that could be lent to a client which may run below its present job, if that job were the last one on the lease.
+// Returns the holder. The caller asks it to make the job the last one and to say the job's nonce: lease_use() takes the answer.
+// Returns NULL if there is no such lease whose holder was not asked yet. To be called after lease_next().
 struct lease_client *lease_ask_last(struct lease_table *table, uint64_t *ret_number);
 
 // Adds a lease of an earlier table that the client reports, because it still uses it; with `lent` it was lent out of the lease that the
@@ -131,7 +131,7 @@ unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting);
 // back.
 void lease_set_slots(struct lease_table *table, unsigned slots);
 
-// Does the client wait for its turn, and on how many slots do its own jobs run: those of its leases that are not lent?
+// Does the client wait for its turn? On how many slots do its own jobs run: those of its leases, but for slots that it has lent?
 bool lease_waits(const struct lease_client *client);
 uint32_t lease_working(const struct lease_client *client);
 
@@ -178,15 +178,15 @@ struct lease_client_stat {
 	unsigned place;            // lease_place()
 	uint32_t gathers;          // the number of slots that free ones are kept for; 0: none are kept
 	double seconds;            // since it got the oldest of its leases, or, if it has none, since it began to wait
-	double virt;               // service of its batch divided by its weight, in seconds or turns
+	double virt;               // service of its batch divided by the batch's weight, in seconds or turns
 };
 void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat);
 void lease_client_stat(const struct lease_client *client, uint64_t now, struct lease_client_stat *ret_stat);
 
 // ---- what a job finds in its environment ----
 
-// Appends "NAME:NUMBER:NONCE", for a job on that lease: by it a process below the job is lent the lease. It is the value of
-// $FAIRPAR_LEASE where the name is that of a pool, of $FAIRPAR_SOCK where it is that of a socket.
+// Appends "NAME:NUMBER:NONCE", for a job on that lease: with it a process below the job borrows the lease. It is the value
+// of $FAIRPAR_LEASE if the name is that of a pool, of $FAIRPAR_SOCK if it is that of a socket.
 void lease_id_add(struct buf *buf, const char *name, struct lease_id id);
 
 // Reads such a value. Returns the length of the name, or 0 if `value` is NULL or no such value.

@@ -42,7 +42,7 @@ static const char *why_not_private(const char *dir) {
 	                                     : NULL;
 }
 
-// The pool is in that one of the directories. Returns false if its path is too long for a socket.
+// Notes that the pool is in that directory. Returns false if the path is too long there for a socket.
 static bool set_dir(struct pool_place *place, unsigned at) {
 	const size_t room = sizeof(place->address.sun_path);
 	place->at = at;
@@ -68,7 +68,7 @@ int place_open(struct pool_place *place, const char *name, struct buf *error) {
 	}
 	bool fits = set_dir(place, place->dirs[0][0] == '\0' || (given && strcmp(given, place->dirs[1]) == 0));
 	const char *dir = place->is_given ? given : place_dir(place);
-	bool absolute = dir[0] == '/'; // one process in another directory would have another pool
+	bool absolute = dir[0] == '/'; // a relative path would name another pool in another working directory
 	int made = !absolute || mkdir(dir, 0700) == 0 || errno == EEXIST ? 0 : errno;
 	const char *why = !absolute ? "FAIRPAR_POOL_DIR has to be an absolute path" : made ? strerror(made) : why_not_private(dir);
 	why = why || fits ? why : "its path is too long for a socket";
@@ -110,7 +110,7 @@ static int lock_in(const struct pool_place *place, const char *dir) {
 	FP_CLEANUP(free_later) char *path = path_in(place, dir, "lock");
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0, gone = locked && !is_at(fd, path);
-	if (!locked || gone) { // who had it has removed it: the lock of a file without a name keeps nobody off
+	if (!locked || gone) { // the process that had the lock has removed the file: a lock on a file without a name keeps nobody off
 		fd_close(&fd);
 	}
 	errno = gone ? EWOULDBLOCK : errno;
@@ -149,7 +149,7 @@ bool place_has_server(const struct pool_place *place) {
 	return has;
 }
 
-// Under another name first: nobody is to meet a socket that does not listen yet.
+// The socket has another name first, so that nobody meets one that does not listen yet.
 int place_listen(const struct pool_place *place) {
 	struct sockaddr_un address = place->address;
 	size_t len = strlen(address.sun_path);
@@ -158,7 +158,7 @@ int place_listen(const struct pool_place *place) {
 	if (fd < 0) {
 		return -1;
 	}
-	(void)!unlink(address.sun_path); // of a process that died here
+	(void)!unlink(address.sun_path); // left by a process that died here
 	int bound = bind(fd, (const struct sockaddr *)&address, sizeof(address));
 	if (bound != 0 || listen(fd, BACKLOG) != 0 || rename(address.sun_path, place->address.sun_path) != 0) {
 		int error = errno;
@@ -205,7 +205,7 @@ static int abstract_connect(const char *name) {
 	return connect_to(&address, len);
 }
 
-// Appends the name of the pool in the abstract namespace; another one in another mount namespace.
+// Appends the name of the pool in the abstract namespace, which is another one in each mount namespace.
 static void add_abstract_name(const struct pool_place *place, struct buf *name) {
 	struct stat mounts = {0};
 	(void)!stat("/proc/self/ns/mnt", &mounts);
@@ -247,7 +247,7 @@ int socket_connect(const char *name) {
 		memcpy(address.sun_path, name, strlen(name));
 		fd = connect_to(&address, sizeof(address));
 	}
-	if (fd >= 0 || (name[0] == '/' && errno == EAGAIN)) { // who listens there is busy
+	if (fd >= 0 || (name[0] == '/' && errno == EAGAIN)) { // the process that listens there is busy
 		return fd;
 	}
 	return abstract_connect(name);

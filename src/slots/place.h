@@ -1,5 +1,5 @@
 // The directory with the pools of a user, which nobody else can enter. For each pool it has NAME.sock, the socket of the server, and
-// NAME.lock, which the server has locked as long as it lives: who starts a server takes the lock, and the server inherits it.
+// NAME.lock, which the server has locked as long as it lives: the process that starts a server takes the lock, and the server inherits it.
 //
 // There are two such directories, in /run/user/UID and in /tmp, because the first one exists only while the user is logged in. A
 // client looks for a server in both. If there is none, it starts one in the first directory that exists; but if the last server
@@ -18,9 +18,9 @@
 enum { PLACE_DIR_SIZE = sizeof(((struct sockaddr_un *)NULL)->sun_path), PLACE_NAME_SIZE = 96 };
 
 struct pool_place {
-	char dirs[2][PLACE_DIR_SIZE]; // "": it is not there, or cannot be used; with $FAIRPAR_POOL_DIR there is only the first
+	char dirs[2][PLACE_DIR_SIZE]; // "": the directory is not there, or cannot be used; if is_given, there is only the first one
 	bool is_given;           // $FAIRPAR_POOL_DIR names another directory than the usual two
-	unsigned at;             // in which of them the pool is, as far as is known
+	unsigned at;             // index in `dirs` of the directory of the pool, as far as is known
 	char name[PLACE_NAME_SIZE];
 	struct sockaddr_un address;
 };
@@ -32,14 +32,14 @@ static inline const char *place_dir(const struct pool_place *place) {
 	return place->dirs[place->at];
 }
 
-// Finds the directories, and makes the first of them if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that is
-// there and the user's alone, else /tmp/fairpar-UID. Refuses one that is a link, somebody else's, or open to others.
-// `name` is a valid one, or with "run+" or the like in front. Returns 0, or -1 with a whole message in *error, and errno: EPERM if it was
-// refused, else why it cannot be made. Nothing is to be freed.
+// Finds the directories, and makes the first of them if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that
+// is there and the user's alone, else /tmp/fairpar-UID. Refuses a directory that is a link, somebody else's, or open to others.
+// `name`: a valid name, or one with "run+" or the like in front. Returns 0, or -1 with a whole message in *error, and errno:
+// EPERM if the directory was refused, else why it cannot be made. Nothing is to be freed.
 int place_open(struct pool_place *place, const char *name, struct buf *error) FP_NODISCARD;
 
-// Opens NAME.lock, which is made, and locks it by flock(2). Returns the descriptor, or -1 with errno: EWOULDBLOCK if another process
-// has the lock, or has just removed the file.
+// Opens NAME.lock, makes it if it is missing, and locks it by flock(2). Returns the descriptor, or -1 with errno: EWOULDBLOCK if
+// another process has the lock, or has just removed the file.
 int place_lock(const struct pool_place *place) FP_NODISCARD;
 
 // Locks NAME.lock in all directories that are there: so a server in one of them keeps others from starting one in another. Returns 0
@@ -50,34 +50,34 @@ int place_lock_all(const struct pool_place *place, int ret_fds[2]) FP_NODISCARD;
 char *place_path(const struct pool_place *place, const char *suffix);
 
 // Removes the file that `fd`, from place_lock(), has locked, if it is still there. Closing `fd` gives the lock up. A
-// process that has opened the file before, and locks it then, sees that it has no name any more.
+// process that has opened the file before, and locks it afterwards, sees that the file has no name any more.
 void place_remove_lock(const struct pool_place *place, int fd);
 
-// Does a process have NAME.lock? It makes no file.
+// Has a process locked NAME.lock? Makes no file.
 bool place_has_server(const struct pool_place *place);
 
-// Makes a socket that listens there, in place of one that nobody listens to. Returns the descriptor, or -1 with errno.
+// Makes NAME.sock, in place of one that nobody listens on, and listens on it. Returns the descriptor, or -1 with errno.
 int place_listen(const struct pool_place *place) FP_NODISCARD;
 
-// The same in the abstract namespace (unix(7)): there place_connect() finds the server when its file, or the
-// whole directory, is gone.
+// Listens for the pool in the abstract namespace (unix(7)), too: there place_connect() finds the server when
+// NAME.sock, or the whole directory, is gone. Returns the descriptor, or -1 with errno.
 int place_listen_abstract(const struct pool_place *place) FP_NODISCARD;
 
-// Connects to the server, in whichever directory it is, and sets place->at to that, or else to the one where a server has died.
-// Returns the descriptor, which does not block, or -1 with errno: ENOENT or ECONNREFUSED if there is none (place_is_deserted()); EPERM
-// if another user listens; EAGAIN if the server is busy or stopped, and its backlog is full.
+// Connects to the server, in whichever directory it is, and sets place->at to that directory; if there is none, to one where a
+// server has died. Returns the descriptor, which does not block, or -1 with errno: ENOENT or ECONNREFUSED if there is none
+// (place_is_deserted()); EPERM if another user listens; EAGAIN if the server is busy or stopped, and its backlog is full.
 int place_connect(struct pool_place *place) FP_NODISCARD;
 static inline bool place_is_deserted(int error) {
 	return error == ENOENT || error == ECONNREFUSED;
 }
 
-// Is the socket's file still the one that `fd` listens on?
+// Is the socket's file still the one that `own` describes?
 struct stat;
 bool place_is_own(const struct pool_place *place, const struct stat *own);
 
 // The socket of a run that is named in $FAIRPAR_SOCK: the path of a file, or "@" and a name. The run also listens in the
-// abstract namespace (unix(7)), on that name without the first byte: processes that do not see the file find it there, while
-// processes in another network namespace see only the file.
+// abstract namespace (unix(7)), on that name without the first byte: processes that do not see the file find the run there,
+// while processes in another network namespace see only the file. Both return the descriptor, or -1 with errno.
 int abstract_listen(const char *name) FP_NODISCARD;
 int socket_connect(const char *name) FP_NODISCARD;
 

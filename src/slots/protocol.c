@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { TEXT_INLINE = 64 * 1024 }; // of a text in the frame itself: the kernel has room for at least as much (net.core.wmem_default)
+enum { TEXT_INLINE = 64 * 1024 }; // bytes of a text in the frame itself, at most: the kernel has room for as much (net.core.wmem_default)
 
 // Room for one descriptor. The kernel closes those for which there is no room.
 union fd_room {
@@ -42,7 +42,7 @@ bool frame_next(const struct buf *queue, size_t *at, struct frame *ret_frame, co
 	return true;
 }
 
-// Sends a frame, with as much of its text as is to be in it.
+// Sends a frame with the `len` bytes of text that stand in the frame itself, and the descriptor `fd`, or -1.
 static int put(int socket, const struct frame *frame, const void *text, size_t len, int fd) {
 	union fd_room control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
 	struct iovec parts[] = {{(void *)(uintptr_t)frame, sizeof(*frame)}, {(void *)(uintptr_t)text, len}};
@@ -93,10 +93,10 @@ enum frame_result frame_receive(int socket, struct buf *queue, int *ret_fd) {
 	struct frame frame = {.len = 0};
 	char *at = buf_reserve(queue, sizeof(frame) + TEXT_INLINE);
 	struct iovec part = {.iov_base = at, .iov_len = sizeof(frame) + TEXT_INLINE};
-	// with CMSG_SPACE() there were room for two descriptors
+	// CMSG_SPACE() would leave room for two descriptors
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int))};
 	ssize_t n;
-	do { // where the other end closed with frames unread, Linux says that once (ECONNRESET), in front of what it sent before
+	do { // Linux says once (ECONNRESET) that the other end closed with frames unread, before it gives what that end had sent
 		n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
 	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	*ret_fd = -1;

@@ -1,20 +1,20 @@
 // What a client and the slot server of a pool say to each other: frames on a socket between processes of one user on one machine. The
 // socket is of type SOCK_SEQPACKET: the kernel keeps frames apart, and a descriptor arrives with the frame that it was sent with.
 //
-// A frame is a header and `len` bytes of text. Numbers are in the order of the machine. HELLO, WELCOME and REFUSED stay
-// as they are in all versions, so that two that do not fit together can say so. (Up to version 4 the socket was a stream.)
+// A frame is a header and `len` bytes of text. Numbers are in the order of the machine. HELLO, WELCOME and REFUSED stay as they are in all
+// versions, so that programs of two versions can say that they do not fit together. (Up to version 4 the socket was a stream.)
 //
 //   client -> server                                          server -> client
 //   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool, from b to c: equal where the number
 //                                                                     is fixed; b 0: it is not known
-//   HOLDS    a struct hold for each lease that is in use       REFUSED  why, as text; the end
-//   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
+//   HOLDS    a struct hold for each lease that is in use       REFUSED  why, as text; the connection ends
+//   WANT     a more leases, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
 //   USE      a number, b nonce of the job, c: it is the last   REVOKED  a number: it was not used
 //   PROCESS  a number, b pid: a pidfd comes with it            LAST     a number: no other job is to follow; USE is the answer
 //   RELEASE  a number; b and c as a and b of WANT, or c 0      STATE    a: does anybody wait, b: lease_spare_limit()
 //   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT                c: slots of the pool, and STATE_REASON()
-//   OBSERVED struct observation: the answer to OBSERVE         PLACE    a place of b who wait, and who holds the slots, as text
-//                                                              REPORT   a slots taken, b who wait, c: as STATE, and lines of text
+//   OBSERVED struct observation: the answer to OBSERVE         PLACE    a the place among the b clients that wait; text: who holds the slots
+//                                                              REPORT   a slots taken, b clients that wait, c as in STATE; lines of text
 //                                                              OBSERVE  OBSERVED is wanted
 
 #pragma once
@@ -43,22 +43,22 @@ struct frame {
 };
 
 enum hello_flags {
-	HELLO_SHOWS_PLACE = 1, // it wants PLACE frames
-	HELLO_SPARE = 2,       // it wants only slots that nobody else waits for
-	HELLO_OBSERVES = 4,       // it answers OBSERVE
+	HELLO_SHOWS_PLACE = 1, // the client wants PLACE frames
+	HELLO_SPARE = 2,       // the client wants only slots that nobody else waits for
+	HELLO_OBSERVES = 4,       // the client answers OBSERVE
 };
 
-// The text of HELLO begins with it.
+// The text of HELLO begins with this struct.
 struct hello {
 	uint32_t version;
-	uint32_t pid;           // to show; who it is, the kernel says
-	uint64_t below_number, below_nonce; // the lease that it runs on, or 0
+	uint32_t pid;           // to be shown; the kernel says which process the client really is
+	uint64_t below_number, below_nonce; // the lease that the client runs on, or 0
 	uint32_t weight;
 	int32_t priority;
 	uint32_t flags;         // enum hello_flags
 };
 
-// A lease that a client uses, of a server that has ended. The next server ignores a hold whose number another lease has.
+// A lease of a server that has ended, which a client still uses. The next server ignores a hold whose number another lease has.
 struct hold {
 	uint64_t number, nonce;
 	uint64_t width;         // and LEASE_LENT
@@ -67,11 +67,11 @@ struct hold {
 
 // What a client sees of the jobs on its leases. See struct controller_observation.
 struct observation {
-	uint64_t sampled, busy;  // thousandths
-	uint64_t since_ns;      // the last OBSERVED, or the start; in this time:
+	uint64_t sampled, busy;  // as in struct controller_observation, in thousandths
+	uint64_t since_ns;      // ns since the last OBSERVED, or the start; the next line is of that time
 	uint64_t ended, wall_ns, work_ns;
 	uint64_t cost_ns;       // processor time that the sample has taken
-	uint64_t held_up;       // not 0: what has slots waits for something else than these, and more slots would, too
+	uint64_t held_up;       // not 0: the client's items wait for something else than a slot, so more slots would not help
 };
 
 // Moves *at behind the next `n` NUL-terminated strings of a text that ends at `end`. Returns the first, or NULL if there are
@@ -83,8 +83,8 @@ const char *frame_strings(const char **at, const char *end, uint32_t n);
 void frame_add(struct buf *queue, struct frame frame, const void *text, size_t len);
 bool frame_next(const struct buf *queue, size_t *at, struct frame *ret_frame, const char **ret_text) FP_NODISCARD;
 
-// Sends a frame whole, and with it the descriptor `fd`, or -1. A long text goes in a file in memory, for which `fd` must be -1. Returns
-// 0, or -1 with errno: EAGAIN if the socket takes nothing now.
+// Sends a frame whole, and with it the descriptor `fd`, or -1. A long text is sent as a file in memory: then `fd` must be -1.
+// Returns 0, or -1 with errno: EAGAIN if the socket takes nothing now.
 int frame_send(int socket, struct frame frame, const void *text, size_t len, int fd) FP_NODISCARD;
 
 // Sends the frames of the queue, without waiting, and removes those that were sent. Returns false if the other end has gone.

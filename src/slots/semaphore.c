@@ -1,4 +1,4 @@
-// Counting semaphores with a name: FIFOs whose locks and whose ends the kernel gives up with their owners.
+// Counting semaphores with a name: FIFOs that the kernel closes and unlocks when their owners end.
 //
 // In a semaphore's directory, which a process reads or changes while it has locked the directory of all semaphores, never for long, are
 //
@@ -32,12 +32,12 @@
 enum { WAITING = 'w', HOLDING = 'h', WATCHING = 'x' };
 
 struct semaphore {
-	char *name;              // of its directory
-	struct buf path;         // of the directory, for messages
+	char *name;              // of the semaphore's directory
+	struct buf path;         // of that directory, for messages
 	int parent_fd;           // of the directory of all semaphores
-	int dir_fd;              // of its own, while that of all is locked, else -1
-	int fd;                  // of the own file, or -1
-	char kind;               // of the own file
+	int dir_fd;              // of the semaphore's directory while that of all semaphores is locked, else -1
+	int fd;                  // of this process's file, or -1
+	char kind;               // of this process's file
 	unsigned number;
 };
 
@@ -62,7 +62,7 @@ static int fail(const struct semaphore *s, struct buf *error, const char *what) 
 
 // ---- the directory ----
 
-// Enters a directory of one's own, which is made if it is missing. `others`: what other users may not do there.
+// Enters a directory of this user, and makes it if it is missing. `others`: mode bits of other users that it must not have.
 static int enter(struct semaphore *s, const char *name, mode_t others, struct buf *error) {
 	buf_printf(&s->path, "/%s", name);
 	bool is_there = mkdirat(s->parent_fd, name, 0700) == 0 || errno == EEXIST;
@@ -84,8 +84,8 @@ static int enter(struct semaphore *s, const char *name, mode_t others, struct bu
 	return 0;
 }
 
-// Is it nobody's home (that of a system user), or one that cannot be written? What may be there again at another time, such as
-// room on the disk, is no reason to meet elsewhere.
+// Is there no such home (that of a system user), or can it not be written? A cause that may pass, such as a full disk, is no
+// reason to meet in another directory.
 static bool is_shut(const char *home) {
 	static const char *const below[] = {"/.cache", "/fairpar", "/sem"};
 	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
@@ -99,7 +99,7 @@ static bool is_shut(const char *home) {
 	return faccessat(AT_FDCWD, buf_str(&path), W_OK | X_OK, AT_EACCESS) != 0;
 }
 
-// The directory in which all semaphores are.
+// Enters the directory in which all semaphores are. Returns 0, or -1 with *error.
 static int enter_all(struct semaphore *s, struct buf *error) {
 	const char *home = getenv("HOME");
 	bool at_home = home && home[0] == '/' && !is_shut(home);
@@ -108,7 +108,7 @@ static int enter_all(struct semaphore *s, struct buf *error) {
 		return -1;
 	}
 	buf_printf(&s->path, "%s%s", at_home ? home : place_dir(&place), at_home ? "/.cache" : "");
-	// may be a link: many have their cache on another disk
+	// ~/.cache may be a link: many users have their cache on another disk
 	s->parent_fd = open(s->path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->parent_fd < 0) {
 		return fail(s, error, "open");
@@ -116,7 +116,7 @@ static int enter_all(struct semaphore *s, struct buf *error) {
 	return (!at_home || enter(s, "fairpar", 022, error) == 0) && enter(s, "sem", 077, error) == 0 ? 0 : -1;
 }
 
-// Any name as one of a file: "id-" and, but for letters, digits, "-" and "_", %XX.
+// Makes a file name from any name: "id-", then the name with %XX for all but letters, digits, "-" and "_".
 static int set_name(struct semaphore *s, const char *name, struct buf *error) {
 	struct buf file = BUF_INIT;
 	buf_adds(&file, "id-");
@@ -186,7 +186,7 @@ static bool parse_name(const char *name, char *ret_kind, unsigned *ret_number) {
 	return strcmp(name, same) == 0;
 }
 
-// Makes the own file with the next number, or under the one that there is. The semaphore is locked.
+// Makes the file of this process, with that number. The semaphore is locked.
 static int make_file(struct semaphore *s, char kind, unsigned number, struct buf *error) {
 	file_name name;
 	name_file(name, kind, number);
@@ -209,7 +209,7 @@ static void drop_file(struct semaphore *s) {
 	file_name name;
 	name_file(name, s->kind, s->number);
 	if (s->fd >= 0) {
-		(void)!unlinkat(s->dir_fd, name, 0); // without its lock it means nothing, and the next one tries again
+		(void)!unlinkat(s->dir_fd, name, 0); // without its lock the file means nothing, and the next process tries again
 	}
 	fd_close(&s->fd);
 }
@@ -222,7 +222,7 @@ static void others_fini(struct others *others) {
 	*others = (struct others){0};
 }
 
-// Adds whose file this is, if somebody lives who owns it.
+// Adds the owner of the file to the others, if it lives; else removes the file.
 static int read_other(struct semaphore *s, struct others *others, char kind, unsigned number, struct buf *error) {
 	file_name name;
 	name_file(name, kind, number);
@@ -241,7 +241,7 @@ static int read_other(struct semaphore *s, struct others *others, char kind, uns
 	return 0;
 }
 
-// Who else is there. The semaphore is locked. The caller calls others_fini(), also after an error.
+// Lists the other processes that hold the semaphore or wait. The semaphore is locked. The caller calls others_fini(), also after an error.
 static int list_others(struct semaphore *s, struct others *ret_others, struct buf *error) {
 	*ret_others = (struct others){0};
 	int fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -282,7 +282,7 @@ static unsigned number_ahead(const struct others *others, unsigned number) {
 	return ahead;
 }
 
-// Sleeps until one of them has gone. Returns 1, 0 at the deadline, or -1 with errno.
+// Sleeps until one of the others has closed its file. Returns 1, 0 at the deadline, or -1 with errno.
 static int await_one(const struct others *others, uint64_t deadline) {
 	struct pollfd *fds = xcalloc(others->n, sizeof(*fds));
 	for (size_t i = 0; i < others->n; ++i) {
@@ -311,7 +311,7 @@ static enum semaphore_result sleep_unlocked(struct semaphore *s, struct others *
 	return woken ? SEMAPHORE_DONE : SEMAPHORE_TIMED_OUT;
 }
 
-// Becomes a holder under the number that it has. The semaphore is locked.
+// Makes this process a holder, with the number with which it waited. The semaphore is locked.
 static enum semaphore_result hold(struct semaphore *s, struct buf *error) {
 	struct semaphore waiting = *s;
 	s->fd = -1;
@@ -320,7 +320,7 @@ static enum semaphore_result hold(struct semaphore *s, struct buf *error) {
 	return result == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
 }
 
-// Gets in line: makes the own file behind all others. The semaphore stays locked.
+// Gets in line: makes the file of this process, with a number above all others. The semaphore stays locked.
 static int line_up(struct semaphore *s, char kind, struct buf *error) {
 	struct others others = {0};
 	int result = lock(s, error);
@@ -337,8 +337,8 @@ static int line_up(struct semaphore *s, char kind, struct buf *error) {
 	return result;
 }
 
-// Leaves those that one of that kind waits for: a waiting one for the one in front of it, and no other, so that one process
-// wakes when one leaves; the first for the holders; a watching one for all before it. Returns whether it is first.
+// Keeps only those of the others that this process waits for. If it waits in the queue: the next one in front of it, and no other, so that
+// one process wakes when one leaves; or, if it is first, the holders. If it watches: all that came before it. Returns whether it is first.
 static bool keep_awaited(const struct semaphore *s, struct others *others) {
 	unsigned ahead = s->kind == WAITING ? number_ahead(others, s->number) : 0;
 	size_t n = 0;
@@ -356,7 +356,7 @@ static bool keep_awaited(const struct semaphore *s, struct others *others) {
 	return ahead == 0;
 }
 
-// Gets in line, unless it is there already, and waits until it is first and fewer than `limit` are left to wait for. The semaphore stays locked.
+// Gets in line, unless this process is there already, and waits until it is first and has fewer than `limit` to wait for. The semaphore stays locked.
 static enum semaphore_result await(struct semaphore *s, char kind, unsigned limit, uint64_t deadline, struct buf *error) {
 	int lined_up = s->fd >= 0 ? lock(s, error) : line_up(s, kind, error);
 	enum semaphore_result result = lined_up == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
@@ -418,8 +418,8 @@ void semaphore_close(struct semaphore *s) {
 	struct others others = {0};
 	if (lock(s, &ignored) == 0) { // else the descriptor is closed, and that is what counts
 		drop_file(s);
-		(void)list_others(s, &others, &ignored); // which removes what the dead have left
-		(void)!unlinkat(s->parent_fd, s->name, AT_REMOVEDIR); // not if it has files
+		(void)list_others(s, &others, &ignored); // removes what dead processes have left
+		(void)!unlinkat(s->parent_fd, s->name, AT_REMOVEDIR); // fails if the directory has files
 		others_fini(&others);
 	}
 	unlock(s);

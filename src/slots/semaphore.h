@@ -5,8 +5,8 @@
 // once, and nothing needs to be cleaned up. Processes that wait poll the other ends of these FIFOs, so none sleeps for a
 // fixed time. They are served in the order in which they came.
 //
-// The directory is ~/.cache/fairpar/sem/NAME, where a login session and a cron job meet, or sem/NAME in that of the pools (place.h)
-// where there is no $HOME or it cannot be written.
+// The directory is ~/.cache/fairpar/sem/NAME, where a login session and a cron job meet; or, if there is no $HOME or it cannot be
+// written, sem/NAME in the directory of the pools (place.h).
 
 #pragma once
 
@@ -26,26 +26,26 @@ enum semaphore_result {
 // Opens the semaphore of that name, which is made if it is not there. Returns NULL with a whole message in *error.
 struct semaphore *semaphore_open(const char *name, struct buf *error) FP_NODISCARD;
 
-// Waits until fewer than `limit` (at least 1) hold it and everybody who came before has been served, and holds it then.
-// If it returns at the `deadline` (now_ns() time, or TIME_NEVER), the semaphore has not been taken: another call waits on in the
-// same place of the line, and semaphore_seize() takes the semaphore all the same.
+// Waits until fewer than `limit` (at least 1) processes hold the semaphore and all that came before have been served, and takes
+// it. At the `deadline` (now_ns() time, or TIME_NEVER) it returns without the semaphore: another call goes on waiting in the
+// same place of the line, and semaphore_seize() takes the semaphore whoever holds it.
 enum semaphore_result semaphore_take(struct semaphore *semaphore, unsigned limit, uint64_t deadline, struct buf *error)
 	FP_NODISCARD;
 enum semaphore_result semaphore_seize(struct semaphore *semaphore, struct buf *error) FP_NODISCARD;
 
-// Waits until all that hold it now, or wait for it, have given it back. At the deadline it returns, and
-// another call waits on.
+// Waits until all processes that hold the semaphore now, or wait for it, have given it back. At the deadline
+// it returns before that, and another call goes on waiting.
 enum semaphore_result semaphore_wait(struct semaphore *semaphore, uint64_t deadline, struct buf *error) FP_NODISCARD;
 
 // For a caller who has waited until a deadline: how many hold the semaphore, and how many wait before the caller. Returns 0, or -1
 // with a whole message in *error.
 int semaphore_ahead(struct semaphore *semaphore, unsigned *ret_holding, unsigned *ret_waiting, struct buf *error) FP_NODISCARD;
 
-// The descriptor of what is held: a process that has it open holds it too. Close-on-exec.
+// The descriptor that holds the semaphore: a process that has it open holds the semaphore, too. Close-on-exec.
 int semaphore_fd(const struct semaphore *semaphore);
 
-// Gives back what is held, and removes the directory if nobody uses it. NULL-safe.
+// Gives the semaphore back, if it is held, and frees; removes the directory if nobody uses it. NULL-safe.
 void semaphore_close(struct semaphore *semaphore);
 
-// For the parent after fork(): the child holds it now.
+// Frees, but gives nothing back: for the parent after fork(), when the child holds the semaphore.
 void semaphore_forget(struct semaphore *semaphore);

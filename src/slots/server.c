@@ -27,20 +27,20 @@
 #include <unistd.h>
 
 #define IDLE (5 * NS_PER_S) // it ends when it has had no client for so long
-#define SETTLE (200 * NS_PER_MS) // from the removal of its socket until it makes another one: who removes a directory is not to meet new files in it
+#define SETTLE (200 * NS_PER_MS) // from the removal of its socket until it makes a new one: a user who removes the directory must not meet it there
 
 // What the lock file says.
 struct life {
 	uint64_t epoch;
-	uint64_t clients;          // not 0 in a file whose server has gone: it died
+	uint64_t clients;          // not 0 though the server has gone: it died
 	struct slots_bounds bounds; // of the pool; equal ones: the number is fixed
 };
 
 struct server {
 	struct pool_place place;
 	struct stat own;           // of the socket's file
-	int watch_fd;              // inotify(7): readable when something has become of that file; or -1
-	uint64_t renew_at;         // when it is made anew, for it was removed; or TIME_NEVER
+	int watch_fd;              // inotify(7): readable when something was done to that file; or -1
+	uint64_t renew_at;         // when to make that file anew, because it was removed; or TIME_NEVER
 	int lock_fd;
 	struct sessions sessions;
 	struct life life;
@@ -50,7 +50,7 @@ struct server {
 	uint64_t idle_since;
 };
 
-// Time goes on while the machine sleeps, as it does for the jobs' owners.
+// Returns a time that goes on while the machine sleeps, as it does for the jobs' owners.
 static uint64_t boot_ns(void) {
 	struct timespec t;
 	verify(clock_gettime(CLOCK_BOOTTIME, &t) == 0);
@@ -63,7 +63,7 @@ static uint64_t clients_told(const struct server *server) {
 	return server->sessions.n + server->sessions.recovering;
 }
 
-// `clients`: that may hold something. What cannot be written costs the next server a second of waiting, and nothing else.
+// Writes what the lock file says. `clients`: how many may hold leases. A failure costs the next server a second of waiting, and nothing else.
 static void write_life(struct server *server, uint64_t clients) {
 	server->life.clients = clients;
 	(void)!pwrite(server->lock_fd, &server->life, sizeof(server->life), 0);
@@ -87,7 +87,7 @@ static struct lease_id named_lease(void *arg, int pid) {
 // Remembers the socket's file as its own, and watches it.
 static bool watch_socket(struct server *server) {
 	const char *path = server->place.address.sun_path;
-	(void)!inotify_add_watch(server->watch_fd, path, IN_ATTRIB | IN_MOVE_SELF); // else the next round of the loop sees that it has gone
+	(void)!inotify_add_watch(server->watch_fd, path, IN_ATTRIB | IN_MOVE_SELF); // if it fails, the next round of the loop sees that the file has gone
 	return lstat(path, &server->own) == 0;
 }
 
@@ -114,9 +114,9 @@ static bool server_init(struct server *server, char *const *argv) {
 	if (pread(server->lock_fd, &last, sizeof(last), 0) != (ssize_t)sizeof(last)) {
 		last = (struct life){0};
 	}
-	// the lease numbers of this server are above those of the last. If that has died with clients, the size is the last one's, too
+	// the lease numbers of this server are above those of the last. If that server died with clients, its number of slots stays, too
 	server->life = (struct life){.epoch = (last.epoch + 1) & UINT32_MAX, .bounds = bounds};
-	server->life.epoch += server->life.epoch == 0; // 0 is none
+	server->life.epoch += server->life.epoch == 0; // 0 stands for none
 	if (last.clients > 0 && last.bounds.least > 0 && last.bounds.least <= last.bounds.most) {
 		server->life.bounds = last.bounds;
 	}
@@ -141,8 +141,8 @@ static bool server_init(struct server *server, char *const *argv) {
 	return true;
 }
 
-// No client has come for some seconds. One that has connected meanwhile sees the end before any answer, and begins again; for that, the
-// lock is given up last.
+// Ends: no client has come for some seconds. One that has connected meanwhile sees the end of the connection before any answer,
+// and begins again; so that it can, the lock is given up last.
 static void end(struct server *server) {
 	if (place_is_own(&server->place, &server->own)) {
 		(void)!unlink(server->place.address.sun_path);
@@ -178,8 +178,8 @@ static bool renew_files(struct server *server) {
 	return true;
 }
 
-// Has an eye on the socket's file. Who does not see the abstract namespace would start another server without it, or wait until this one
-// gives its lock up. Returns false when the server is to end.
+// Checks the socket's file, and makes it anew if it was removed: without it a client that does not see the abstract namespace
+// would start another server, or wait until this one gives its lock up. Returns false when the server is to end.
 static bool keep_files(struct server *server, uint64_t now) {
 	char events[1024];
 	while (read(server->watch_fd, events, sizeof(events)) > 0) {
@@ -198,7 +198,7 @@ static bool keep_files(struct server *server, uint64_t now) {
 
 // ---- the loop ----
 
-// One round: what has happened, what follows, what is said. Returns false when the server is to end.
+// One round: waits, reads what clients say, does what follows, and sends answers. Returns false when the server is to end.
 static bool run_once(struct server *server, uint64_t *deadline) {
 	uint64_t now = boot_ns();
 	server->polls.n = 0;
@@ -239,7 +239,7 @@ int server_start(const struct pool_place *place, int lock_fd, struct slots_bound
 	snprintf(lock, sizeof(lock), "%d", lock_fd);
 	snprintf(listen, sizeof(listen), "%d", listen_fd);
 	snprintf(text, sizeof(text), "%u-%u", bounds.least, bounds.most);
-	// execve(2) takes them as it takes string literals
+	// execve(2) does not change the strings
 	char *dir = (char *)(uintptr_t)place_dir(place), *pool = (char *)(uintptr_t)place->name, *root = (char *)(uintptr_t)machine_root();
 	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, text, dir, pool, root, NULL};
 	int result = daemon_start(argv, (int[]){lock_fd, listen_fd}, 2);
@@ -257,7 +257,7 @@ int server_main(int argc, char *argv[]) {
 	if (daemon_detach() != 0 || daemon_settle(fds, 2) != 0) {
 		return EXIT_TROUBLE;
 	}
-	sigset_t none; // main() has blocked signals, and only TERM is not ignored: who ends a server starts another, if anybody needs it
+	sigset_t none; // main() has blocked signals. Only TERM is not ignored: it ends the server, and clients that need one start another
 	sigemptyset(&none);
 	signal(SIGTERM, SIG_DFL);
 	verify(sigprocmask(SIG_SETMASK, &none, NULL) == 0);

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256, TEXT_MAX = 64 * 1024 };
-#define ANSWER (250 * NS_PER_MS) // within that time a client says what it sees of its jobs
-enum { DEPTH_MAX = 1000 }; // of processes: while they end, and their numbers are given again, parents may seem to make a circle
+#define ANSWER (250 * NS_PER_MS) // a client has so long to say what it sees of its jobs
+enum { DEPTH_MAX = 1000 }; // of processes: while some end, and their numbers are used again, parents may seem to make a circle
 enum { OUTPUT_QUIET = 4096 }; // a client with more unread bytes than this gets no STATE until it reads again
 
 // From now on the controller finds the number of slots, beginning with `slots`.
@@ -27,7 +27,7 @@ static bool finds_slots(const struct sessions *sessions) {
 	return sessions->config.bounds.least < sessions->config.bounds.most && !sessions->config.is_told;
 }
 
-// As FRAME_STATE has it.
+// Returns c of FRAME_STATE.
 static uint64_t slots_and_reason(const struct sessions *sessions) {
 	const struct controller *controller = &sessions->controller;
 	return controller->slots > 0 ? controller->slots | (uint64_t)controller->reason << 32 : sessions->config.slots;
@@ -53,7 +53,7 @@ void sessions_announce(struct sessions *sessions, unsigned slots, enum controlle
 }
 
 static void session_free(struct session *session, uint64_t now) {
-	if (session->all->revoking == session) { // closed before it began
+	if (session->all->revoking == session) { // the client has gone meanwhile
 		session->all->revoking = NULL;
 	}
 	if (session->client) {
@@ -109,8 +109,8 @@ static bool refuse(struct session *session, const char *why) {
 	return false;
 }
 
-// The client of the nearest process above the session's that has a lease on which a job may run, or NULL. *ret_child: the process
-// between the two, a child of that client. One whose parents have ended is not found.
+// Returns the session of the nearest process above this session's own that has a lease on which a job may run, or NULL.
+// *ret_child: the child of that process through which it was found. Nothing is found above a process whose parent has ended.
 static const struct session *find_above(const struct session *session, int *ret_child) {
 	const struct sessions *all = session->all;
 	uint64_t start;
@@ -120,7 +120,7 @@ static const struct session *find_above(const struct session *session, int *ret_
 		pid = parent;
 		parent = all->parent_of(all->arg, pid, &start);
 		list_for_each_entry(&all->list, const struct session, other, link) {
-			bool is_it = other->peer == pid && other->client && !other->closed && start <= other->since; // else the number was given again
+			bool is_it = other->peer == pid && other->client && !other->closed && start <= other->since; // with a later start: the pid was used again
 			if (is_it && lease_of_client(other->client).number > 0) {
 				return other;
 			}
@@ -129,8 +129,8 @@ static const struct session *find_above(const struct session *session, int *ret_
 	return NULL;
 }
 
-// The lease that a client runs on which has lost its environment, or number 0: it would wait for itself. Which of the leases of the
-// client above it that is, the environments of the processes between the two tell, if these have not lost theirs.
+// Returns the lease that a client without its environment runs on, or number 0. Without that lease the client would wait for
+// itself. Which lease of the client above it that is, the environments of the processes between the two tell, if they have one.
 static struct lease_id find_lost_lease(const struct session *session) {
 	const struct sessions *all = session->all;
 	struct lease_stat stat;
@@ -215,15 +215,15 @@ static void forget_process_of(struct session *session, uint64_t number) {
 
 static void release(struct session *session, uint64_t number, uint64_t now) {
 	forget_process_of(session, number);
-	lease_release(session->client, number, now); // or it was taken back meanwhile
+	lease_release(session->client, number, now); // nothing happens if the lease was taken back meanwhile
 }
 
-// The process to show: what runs on its lease, for fairpar itself may have been killed; else fairpar.
+// Returns the process to show: one that runs on a lease, for fairpar itself may have been killed; else fairpar.
 static uint32_t shown_pid(const struct session *session) {
 	return session->nprocesses > 0 ? session->processes[0].pid : session->pid;
 }
 
-// A line for each client: "PID HELD SLOTS LENT WANTED PLACE VIRT GATHERS SECONDS", then, each behind a tab, batch, directory and label.
+// Sends a line for each other client: "PID HELD SLOTS LENT WANTED PLACE VIRT GATHERS SECONDS", then, each behind a tab, batch, directory and label.
 static void report(struct session *session, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct lease_stat stat;
@@ -291,7 +291,7 @@ static void end_asking(struct session *session) {
 	session->asked = false;
 }
 
-// `fd`: as of session_input(), but set to -1 where it is taken.
+// `fd`: as in session_input(); set to -1 if the session keeps it.
 static bool on_frame(struct session *session, const struct frame *frame, const char *text, int *fd, uint64_t now) {
 	if (frame->type == FRAME_HELLO) {
 		return on_hello(session, text, frame->len, now);
@@ -321,10 +321,10 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 		if (*fd < 0) {
 			return false;
 		}
-		if (!lease_is_held(session->client, frame->a)) { // it was taken back meanwhile, as the client hears
+		if (!lease_is_held(session->client, frame->a)) { // the lease was taken back meanwhile, and the client is told so
 			return true;
 		}
-		forget_process_of(session, frame->a); // of the job before
+		forget_process_of(session, frame->a); // that of the job before
 		grow_array(&session->processes, &session->processes_cap, session->nprocesses + 1, sizeof(*session->processes));
 		session->processes[session->nprocesses++] = (struct process){.number = frame->a, .pid = (uint32_t)frame->b, .fd = *fd};
 		*fd = -1;
@@ -343,7 +343,7 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 		if (frame->len != sizeof(session->observation)) {
 			return false;
 		}
-		if (session->asked) { // else it comes too late
+		if (session->asked) { // else the answer comes too late
 			memcpy(&session->observation, text, sizeof(session->observation));
 		}
 		end_asking(session);
@@ -404,7 +404,7 @@ static void end_recovery(struct sessions *sessions, bool quiet, uint64_t now) {
 		}
 		lease_open(sessions->table, now);
 		lease_stat(sessions->table, &stat);
-		if (finds_slots(sessions) && stat.taken > sessions->controller.slots) { // as the last server had found, or nearly so
+		if (finds_slots(sessions) && stat.taken > sessions->controller.slots) { // about as many as the last server had found
 			begin_control(sessions, stat.taken, now);
 		}
 	}
@@ -412,18 +412,18 @@ static void end_recovery(struct sessions *sessions, bool quiet, uint64_t now) {
 
 // ---- how many slots there are ----
 
-// What is seen of the jobs of all.
+// What all clients together see of their jobs.
 struct all_seen {
 	struct controller_observation observation;
-	double slots, busy;        // of clients of whose jobs something is known: on how many slots they run, and how busy these are
-	uint64_t cost_ns;          // of the dearest sample
+	double slots, busy;        // sums over clients that know something of their jobs: slots that these run on, and how many are busy
+	uint64_t cost_ns;          // processor time of the dearest sample
 };
 
 static uint64_t at_most(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
-// Decides, when all that were asked have answered, or have had time to.
+// Decides on the number of slots, once all clients that were asked have answered, or have had time to.
 static void end_observation(struct sessions *sessions, uint64_t now) {
 	struct all_seen seen = {.observation = {.now = now}};
 	struct lease_stat stat;
@@ -431,8 +431,8 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 		return;
 	}
 	list_for_each_entry(&sessions->list, struct session, session, link) {
-		// of counts as much as belongs to the time since the last sample. A client may see only some of its jobs; they stand for all
-		// that it has
+		// of a count only the part counts that belongs to the time since the last sample. A client may see only some of its jobs;
+		// these stand for all of them
 		const struct observation *observation = &session->observation;
 		uint64_t elapsed = now - sessions->controller.last;
 		double slots = session->client ? lease_working(session->client) : 0;
@@ -462,13 +462,13 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 	sessions->sample_due = due > earliest ? due : earliest;
 }
 
-// Begins a sample that is due, or, when somebody waits again, the time until the next one. Returns when something of that is to be done.
+// Begins a sample that is due; or, if a client waits again, the time until the next one. Returns when to call it again.
 static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 	if (!finds_slots(sessions)) {
 		return TIME_NEVER;
 	}
 	bool awaited = lease_is_awaited(sessions->table);
-	if (sessions->sampling == SAMPLING_IDLE && awaited) { // what was is of no use any more
+	if (sessions->sampling == SAMPLING_IDLE && awaited) { // what was measured before is of no use any more
 		struct controller_observation ignored = {.now = now};
 		sessions->observe_machine(sessions->arg, &ignored);
 		sessions->sampling = SAMPLING_WAITS;
@@ -494,14 +494,14 @@ static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 
 // ---- what else follows ----
 
-// In two steps: one call tells the client, and the next takes the lease back, once that was sent, and all that the
-// client had said was read. See lease_revoke(). Returns when the next may be.
+// Takes an unused lease back, in two steps: one call tells the client; the next call, once that was sent and all
+// that the client had said was read, takes the lease back. See lease_revoke(). Returns when to call it again.
 static uint64_t take_back(struct sessions *sessions, uint64_t now) {
 	uint64_t when;
 	struct lease_grant unused;
 	if (sessions->revoking) {
 		if (sessions->revoking->out.len > 0) {
-			return TIME_NEVER; // it will be called when that was sent
+			return TIME_NEVER; // it is called again when the frame was sent
 		}
 		lease_revoke(sessions->revoking->client, sessions->revoked, now);
 		sessions->revoking = NULL;

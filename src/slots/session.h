@@ -1,12 +1,12 @@
-// The slot server without its sockets: each frame of a client changes the table of leases, and clients that this concerns are
-// sent frames.
+// The slot server without its sockets: each frame of a client changes the table of leases, and frames go to the clients that
+// the change concerns.
 //
 // Frames in, frames out: no sockets, no clock. The server (slots/server.c) moves the frames and calls sessions_settle()
 // after each round of them.
 //
-// Life of a session: opened -HELLO-> joined -end of file-> closed; before that it waits for the end of
-// the processes that use its leases, if the client has named them. The successor of a server that died grants nothing until
-// RECOVERY has passed and all frames that came until then are read: it does not know before what the clients hold.
+// Life of a session: opened -HELLO-> joined -end of file-> closed -the processes that use its leases (FRAME_PROCESS) end-> freed.
+// The successor of a server that died grants nothing until RECOVERY has passed and all frames that came until then are read:
+// only then does it know what the clients hold.
 //
 // With --pool-slots auto the controller finds the number of slots. While a client waits for its turn, the server samples: it asks
 // clients on whose leases jobs run what they observe of these jobs. A client that does not answer in time counts as busy with all
@@ -35,7 +35,7 @@ struct process {
 	int fd;                    // pidfd
 };
 
-// A client. Others read these fields, remove what they have sent of `out`, and take the socket away.
+// A client. The owner reads these fields, removes from `out` what it has sent, and may take the socket away.
 struct session {
 	struct list link;
 	struct sessions *all;
@@ -47,22 +47,22 @@ struct session {
 	size_t processes_cap;
 	char *dir, *label;
 	uint32_t pid;
-	int peer;                  // its process, or 0
-	uint64_t since;            // it has connected; once it has said HELLO: since that
+	int peer;                  // pid of the client, as the kernel says, or 0
+	uint64_t since;            // when it connected; or, after its HELLO, when it said that
 	bool has_lost_lease;       // it has named no lease that it runs on, but a process above it may have one
-	bool closed;               // it has gone, and waits for the end of its processes
+	bool closed;               // the client has gone, and the session waits for the end of its processes
 	bool shows_place;
-	bool asks_place;           // it has asked, and is answered once what is free has been granted
+	bool asks_place;           // it has asked for its place, and is answered once all free slots are granted
 	// what the client was told last:
 	struct frame state;
 	unsigned place, waiting;   // its position in the queue, and how many wait
 	bool observes;             // it can be asked for observations
-	bool asked;                // for the sample that is being taken, and has not answered
-	struct observation observation; // the answer; until then: all that it has is busy
+	bool asked;                // it was asked for the present sample, and has not answered
+	struct observation observation; // the answer; until it comes: all slots of the client are busy
 };
 
 struct sessions_config {
-	unsigned slots;          // at least 1; if the number is found, as many as there are processors, or bounds
+	unsigned slots;          // at least 1; if the controller finds the number: that of the processors, cut to `bounds`
 	struct slots_bounds bounds; // of that number; equal if it is fixed; least 0: it is not known
 	bool is_told;            // the owner finds the number, announces it by sessions_announce(), and sets that of the table
 	bool fair_time;          // see lease_table_create()
@@ -78,21 +78,21 @@ struct sessions {
 	bool recovering;
 	uint64_t recovery_end;
 	bool others_wait;        // for the owner to set: something else than a client waits for the slots
-	// For the owner to set, or NULL: a client says that it runs on a lease that is not in the table. Puts it there by
-	// lease_hold(), or returns false: the client is refused.
+	// For the owner to set, or NULL: gets the lease that a client says it runs on. If the table does not have the
+	// lease, puts it there by lease_hold(); or returns false: the client is refused.
 	bool (*find_lease)(void *arg, struct lease_id id);
-	// The same, for a client that has named no lease that it runs on. Returns the parent of a process, or 0: it has none, or none is
-	// known; *ret_start: when the process has started, on the clock of `now`.
+	// For the owner to set, or NULL: finds the processes above a client that has named no lease. Returns the parent of process
+	// `pid`, or 0: it has none, or none is known; *ret_start: when process `pid` was started, on the clock of `now`.
 	int (*parent_of)(void *arg, int pid, uint64_t *ret_start);
 	// Set if parent_of is: returns the lease that the environment of the process names, or number 0.
 	struct lease_id (*named_lease)(void *arg, int pid);
-	// The same: a client of that label and process was granted a lease.
+	// For the owner to set, or NULL: a client of that label and process was granted a lease.
 	void (*granted)(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid);
-	// The same, where the number of slots is found: observes the machine, at observation->now (slots/slots.h).
+	// Set if the controller finds the number of slots: observes the machine, at observation->now (machine_observe()).
 	void (*observe_machine)(void *arg, struct controller_observation *observation);
 	void *arg;
 	struct controller controller;
-	// IDLE: nobody waits for a turn. WAITS: the next sample is at sample_due. ASKS: clients have until then to answer.
+	// IDLE: nobody waits for a turn. WAITS: the next sample is at sample_due. ASKS: clients have until sample_due to answer.
 	enum { SAMPLING_IDLE, SAMPLING_WAITS, SAMPLING_ASKS } sampling;
 	uint64_t sample_due;
 	unsigned unanswered;     // sessions that were asked
@@ -107,25 +107,25 @@ void sessions_fini(struct sessions *sessions, uint64_t now);
 // Tells the clients the number of slots and the reason of its change. With config.is_told.
 void sessions_announce(struct sessions *sessions, unsigned slots, enum controller_reason reason);
 
-// A client has connected by the socket `fd`, which is the session's from now on; -1 in tests. `peer` is its process, as the kernel says,
-// or 0. NULL: there are too many.
+// A client has connected by the socket `fd`, which is the session's from now on; -1 in tests. `peer` is its process, as the
+// kernel says, or 0. Returns NULL if there are too many.
 struct session *session_open(struct sessions *sessions, int fd, int peer, uint64_t now) FP_NODISCARD;
 
-// What it says. `fd`: a descriptor that came with it, which is the session's from now on, or -1. Returns false
-// when it has to be closed: it does not speak the protocol, was refused (send its `out` first), or does not read (OUTPUT_MAX bytes of
-// `out`).
+// Handles a frame of the client. `fd`: a descriptor that came with the frame, which is the session's from now on, or -1. Returns
+// false if the session is to be closed: the client does not speak the protocol, was refused (send its `out` first), or does not
+// read (OUTPUT_MAX bytes of `out`).
 bool session_input(struct session *session, const struct frame *frame, const char *text, int fd, uint64_t now) FP_NODISCARD;
 
-// The client has gone, and its socket is closed. Its leases come back, but for those whose processes still run. Returns true when the
-// session was freed.
+// To be called when the client has gone: closes its socket. Its leases come back, but for those whose processes still run.
+// Returns true when the session was freed.
 bool session_close(struct session *session, uint64_t now) FP_NODISCARD;
 
-// The i-th of its processes, whose descriptor is polled for POLLIN, has ended: its lease comes back. Returns true when the session had only waited for that, and was freed.
+// The i-th process of the session has ended (its descriptor was readable): its lease comes back. Returns true if the session was freed.
 bool session_process_ended(struct session *session, unsigned i, uint64_t now) FP_NODISCARD;
 
-// Grants, takes back and tells what follows from all that has happened. `quiet`: there was nothing to read. Returns
-// when it is to be called again, or TIME_NEVER. To be called only when all that had come from clients was read, after
-// what it had said was sent as far as they read.
+// Does what follows from the frames: grants leases, takes them back, and tells the clients. `quiet`: no client had
+// sent anything. Returns when to call it again, or TIME_NEVER. To be called only when all frames that had come were
+// read, and those of the last call were sent as far as the clients read.
 uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now);
 
 // True if sessions_settle() is to be called again at once: what it waited for has been sent.

@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 enum {
-	// A running job holds two pipes, a pidfd and two spools that may have gone to disk; its start, as many again for a
-	// moment, is paid from the reserve: seldom do many start in the same instant.
+	// A running job holds two pipes, a pidfd and two spools that may have gone to disk; its start takes as many again
+	// for a moment, from the reserve, because many jobs seldom start in the same instant.
 	FDS_PER_JOB = 6,
 	FDS_RESERVED = 24,
 	// Beyond this the threads and processes are the limit (32768 pids on small systems, two for each job with a shell).
@@ -62,7 +62,7 @@ static int read_numbers(const char *dir, const char *path, long long *ret_first,
 	return sscanf(proc_read_below(dir, path, &text), "%lld %lld", ret_first, ret_second);
 }
 
-// By the file of cgroup v2, or those of v1, in microseconds; UINT_MAX for none ("max", -1).
+// Returns the processors by the file of cgroup v2, or those of v1 (in microseconds); UINT_MAX if there is no limit ("max", -1).
 static double quota_of_dir(const char *dir) {
 	long long quota, period, unused;
 	bool found = read_numbers(dir, "/cpu.max", &quota, &period) == 2
@@ -76,8 +76,8 @@ static void note_quota(void *arg, const char *dir) {
 	*least = here < *least ? here : *least;
 }
 
-// The least quota of the cgroup and those above it. Directories that are not there are passed by: without a cgroup namespace
-// a container sees the path of the host, but mounts its own directory only.
+// Notes the least quota of the cgroup and those above it. Missing directories are skipped: without a cgroup namespace a
+// container sees the path of the host, but mounts only its own directory.
 static void note_quotas(void *arg, const char *dir, size_t mount_len, bool is_seen FP_UNUSED) {
 	cgroup_each_level(dir, mount_len, note_quota, arg);
 }
@@ -91,7 +91,7 @@ static double find_quota(const char *root) {
 unsigned slots_quota_cpus(const char *root) {
 	double quota = find_quota(root);
 	unsigned whole = (unsigned)quota;
-	return whole + (whole < quota); // a quota of one and a half is wasted by one job, and two jobs share it
+	return whole + (whole < quota); // rounded up: one job would waste a part of a quota of one and a half; two jobs share it
 }
 
 double slots_cpus(const char *root) {
@@ -116,8 +116,8 @@ unsigned slots_limit(unsigned long nofile) {
 
 enum slots_form { FORM_NONE, FORM_NUMBER, FORM_OF_CPUS };
 
-// Parses N, +N, -N or N%, with `decimals` all of them with decimals, else only the last. *ret_value: N, or how many processors,
-// which are counted only then; or NULL.
+// Parses N, +N, -N or N%; N may have decimals in all of them if `decimals`, else only in N%. *ret_value: N, or the number of
+// processors that +N, -N or N% makes, which are counted only then. `ret_value` may be NULL.
 static enum slots_form parse_form(const char *text, bool decimals, double *ret_value) {
 	bool is_signed = *text == '+' || *text == '-';
 	struct decimal decimal;
@@ -128,7 +128,7 @@ static enum slots_form parse_form(const char *text, bool decimals, double *ret_v
 	}
 	double value = (double)decimal.whole + decimal.fraction;
 	enum slots_form form = is_percent || is_signed ? FORM_OF_CPUS : FORM_NUMBER;
-	if (ret_value && form == FORM_OF_CPUS) { // takes some files of the kernel to count
+	if (ret_value && form == FORM_OF_CPUS) { // to count the processors takes some files of the kernel
 		unsigned cpus = slots_usable_cpus();
 		value = is_percent ? cpus * value / 100 : cpus + (*text == '-' ? -value : value);
 	}
@@ -145,8 +145,8 @@ static int parse_slots_value(const char *text, unsigned long nofile, unsigned *r
 	if (form == FORM_NUMBER) {
 		*ret_slots = value > 0 ? (unsigned)value : slots_limit(nofile);
 	} else if (form == FORM_OF_CPUS) {
-		// Rounded up, as GNU parallel does; its manual: "If the evaluated number is less than 1 then 1 will be used" (the program
-		// gives up instead).
+		// Rounded up, as GNU parallel does; its manual: "If the evaluated number is less than 1 then 1 will be used" (GNU
+		// parallel itself gives up).
 		long n = value < INT_MAX ? (long)value : INT_MAX;
 		n += (double)n < value;
 		*ret_slots = n > 0 ? (unsigned)n : 1;
@@ -172,7 +172,7 @@ static const char *read_value(const char *path, char *text, size_t size) {
 struct limit_value {
 	const char *option;      // as messages name it
 	unsigned long nofile;
-	unsigned *slots;         // where it goes; NULL: it is a load
+	unsigned *slots;         // where the value goes; NULL: it is a load, and goes to *load
 	double *load;
 };
 
@@ -268,7 +268,7 @@ bool slots_watch_changed(struct slots_watch *watch) {
 		return false;
 	}
 	const struct stat *seen = &watch->seen;
-	// the kernel's clock for files is coarse: two changes in one tick differ at least in what they have written
+	// the kernel's clock for files is coarse: two changes in one tick differ at least in the size or the inode
 	bool changed = now.st_mtim.tv_sec != seen->st_mtim.tv_sec || now.st_mtim.tv_nsec != seen->st_mtim.tv_nsec
 		|| now.st_size != seen->st_size || now.st_ino != seen->st_ino;
 	watch->seen = now;
@@ -277,7 +277,7 @@ bool slots_watch_changed(struct slots_watch *watch) {
 
 // ---- the machine, as -j auto sees it ----
 
-#define QUOTA_RENEWAL NS_PER_S // the quota is read again
+#define QUOTA_RENEWAL NS_PER_S // so long a quota that was read counts
 
 const char *machine_root(void) {
 #ifdef FAIRPAR_FAULTS

@@ -13,7 +13,7 @@
 // The processors this process may use: affinity, cut by the cgroup's CPU quota (v2 cpu.max, v1 cfs_quota), at least 1.
 unsigned slots_usable_cpus(void);
 
-// The same as a fraction, as a quota may be one and a half. `root` as below.
+// The usable processors as a fraction, because a quota may be one and a half. `root` as below.
 double slots_cpus(const char *root);
 
 // The processors that the CPU quotas of this process's cgroups are worth, rounded up, or UINT_MAX where none is set.
@@ -24,7 +24,7 @@ unsigned slots_quota_cpus(const char *root);
 unsigned slots_limit(unsigned long nofile);
 
 // Parses N, +N, -N, N%, 0 (as many as possible: slots_limit(nofile)) or the name of a FILE that holds one of these, as
-// GNU parallel's -j. What else comes out may be more than slots_limit(nofile): the caller warns and cuts it.
+// GNU parallel's -j. A number that was given may be more than slots_limit(nofile): the caller warns and cuts it.
 // Returns 0, or -1 with *ret_error, a whole message (caller frees).
 int slots_parse(const char *text, unsigned long nofile, unsigned *ret_slots, char **ret_error) FP_NODISCARD;
 
@@ -35,22 +35,22 @@ struct slots_bounds {
 	unsigned least, most; // at least 1
 };
 
-// Parses such a value: "auto" (from 1 to `most`) or "auto:LEAST-MOST". Returns 0, or -1 with *ret_error as slots_parse(), which
+// Parses "auto" (from 1 to `most`) or "auto:LEAST-MOST". Returns 0, or -1 with *ret_error, a whole message (caller frees) that
 // names `option`.
 int slots_auto_parse(const char *option, const char *text, unsigned most, struct slots_bounds *ret_bounds, char **ret_error) FP_NODISCARD;
 
-// Parses the MAX of --load: what -j takes (with 0 as it is), and decimals. At least 0.01, as with GNU parallel, or a load
-// of nothing would be too high. Returns 0, or -1 with *ret_error, a whole message (caller frees).
+// Parses the MAX of --load: what -j takes (0 is just 0), and decimals. The result is at least 0.01, as with GNU parallel:
+// else any load would be too high. Returns 0, or -1 with *ret_error, a whole message (caller frees).
 int load_parse(const char *text, double *ret_load, char **ret_error) FP_NODISCARD;
 
 // A value that may be the name of a file, whose changes count while the run goes on.
 struct slots_watch {
-	const char *path;  // borrowed; NULL: it is no file
+	const char *path;  // borrowed; NULL: the value names no file
 	struct stat seen;
 };
 
-// Looks whether the value is the name of a file, and at the file: before its first reading, so that no change
-// after that is missed.
+// Looks whether the value names a file, and notes the file's state. To be called before the file is read, so
+// that no change after that is missed.
 void slots_watch_open(struct slots_watch *watch, const char *text);
 
 // True if the file has changed since the last look. One system call; none if the value names no file. A file that is missing
@@ -66,7 +66,7 @@ struct machine {
 	struct pressure pressure;
 };
 
-// What stands before /proc and the mounts found there: "", or, in a build that takes FAIRPAR_FAULT, $FAIRPAR_ROOT.
+// Returns what is put before /proc and the mounts found there: "", or, in a build that takes FAIRPAR_FAULT, $FAIRPAR_ROOT.
 const char *machine_root(void);
 
 // Begins to observe; machine_close() frees what it holds. `root` is put before /proc, and borrowed. `now` is in ns, of a clock
@@ -74,6 +74,6 @@ const char *machine_root(void);
 void machine_open(struct machine *machine, const char *root, uint64_t now);
 void machine_close(struct machine *machine);
 
-// Takes a sample at observation->now: fills in cpus, and of the time since the last sample (or machine_open()) idle,
-// memory_full and disk_full.
+// Takes a sample at observation->now: fills in cpus, and idle, memory_full and disk_full of the time since the last
+// sample (or machine_open()).
 void machine_observe(struct machine *machine, struct controller_observation *observation);

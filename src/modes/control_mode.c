@@ -47,7 +47,7 @@ static int connect_to(const char *name, const char *socket, struct buf *error) {
 	return fd;
 }
 
-// True in a job on another machine than its run: it cannot connect to that.
+// True in a job on another machine than its run, which cannot be reached from there.
 static bool is_elsewhere(void) {
 	const char *login = getenv("PARALLEL_SSHLOGIN");
 	return login && *login && strcmp(login, ":") != 0;
@@ -117,7 +117,7 @@ static int write_job(const struct options *options, const struct context *contex
 	return 0;
 }
 
-// How requests are called, and what is sent.
+// The option of each request, by which messages call it, and the type of its frame.
 static const struct {
 	const char *name;
 	enum control_type type;
@@ -144,7 +144,7 @@ static int send_request(const struct options *options, const struct context *con
 	}
 	flags |= options->control.run ? CONTROL_BY_NAME : 0;
 	const struct frame frame = {.type = requests[request].type, .a = id.number, .b = id.nonce, .c = (uint64_t)CONTROL_VERSION << 32 | flags};
-	if (result == 0 && frame_send(fd, frame, buf_str(&text), text.len, -1) != 0 && errno != EPIPE) { // else the run may have answered
+	if (result == 0 && frame_send(fd, frame, buf_str(&text), text.len, -1) != 0 && errno != EPIPE) { // EPIPE: the run may have answered
 		return diag_error("%s: cannot speak to the run: %s", what, strerror(errno));
 	}
 	return result;

@@ -30,12 +30,12 @@
 
 enum { EXIT_TIMED_OUT = 124, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as timeout(1) and env(1)
 
-#define LAST_ANSWER (2 * NS_PER_S) // after --pool-wait, for a server that is busy
+#define LAST_ANSWER (2 * NS_PER_S) // how long a busy server has to answer once --pool-wait is over
 
 // ---- waiting ----
 
-// Appends the line, of at most so many columns. If the first holder of slots does not fit, its command is cut, and not the pid
-// behind that.
+// Appends the text, cut to at most so many columns. If the first holder of slots does not fit, its command is cut, and not the
+// pid behind that.
 static void add_holder_cut(struct buf *line, const char *text, size_t columns) {
 	const char *pid = strstr(text, "' (pid "), *end = pid ? strchr(pid, ')') : NULL;
 	size_t tail = end ? (size_t)(end + 1 - pid) : 0;
@@ -58,7 +58,7 @@ static void show_place(const struct options *options, const struct client_event 
 	(void)screen_draw(NULL, buf_str(&line), 1);
 }
 
-// Answers the signals that come while the command waits for a slot, or with NULL for memory. One that ends a run ends this process: nothing was started.
+// Answers signals while the command waits for a slot, or, if `client` is NULL, for memory. A signal that ends runs ends this process.
 static void answer_signals(struct client *client, int signal_fd) {
 	int signal;
 	while ((signal = signals_next(signal_fd)) != 0) {
@@ -74,7 +74,7 @@ static void answer_signals(struct client *client, int signal_fd) {
 	}
 }
 
-// Says that no slot came in time (--pool-wait). `event`: what the server says of that, or NULL.
+// Says that no slot came in time (--pool-wait). `event`: the CLIENT_PLACE of the server, or NULL: it does not answer.
 static void give_up(const struct options *options, const struct client_event *event) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	if (event) {
@@ -88,13 +88,13 @@ static void give_up(const struct options *options, const struct client_event *ev
 
 enum awaited { AWAITED_LEASE, AWAITED_NOBODY, AWAITED_TOO_LONG };
 
-// Waits until the pool grants a lease, which is *ret_lease (of type CLIENT_GRANTED). Returns after a message AWAITED_NOBODY if the
-// server was lost, or AWAITED_TOO_LONG.
+// Waits until the pool grants a lease, which is *ret_lease (of type CLIENT_GRANTED). Returns AWAITED_LEASE; or, after a message,
+// AWAITED_NOBODY if the server was lost, or AWAITED_TOO_LONG.
 static enum awaited await_lease(struct client *client, const struct options *options, uint64_t deadline, int signal_fd,
                                 struct client_event *ret_lease) {
 	const bool draws = isatty(STDERR_FILENO);
 	uint64_t slow = draws || options->quiet ? TIME_NEVER : now_ns() + CLIENT_SLOW;
-	bool is_late = false;      // the server is asked for the last time
+	bool is_late = false;      // the server was asked for the last time
 	for (;;) {
 		struct client_event event;
 		while ((event = client_next(client)).type != CLIENT_NOTHING) {
@@ -133,8 +133,8 @@ static enum awaited await_lease(struct client *client, const struct options *opt
 	}
 }
 
-// Waits until there is room for what the command needs (--memory) beside the jobs of the runs in the pool. `memory` is for memory_fini(),
-// behind memory_claim_close().
+// Waits until there is room for what the command needs (--memory) beside the jobs of the runs in the pool. The caller calls
+// memory_claim_close(), and then memory_fini().
 static void await_memory(const struct client *client, const struct options *options, int signal_fd, struct memory *memory,
                          struct memory_claim *claim) {
 	uint64_t again;
@@ -153,8 +153,8 @@ static void await_memory(const struct client *client, const struct options *opti
 
 // ---- the command ----
 
-// Hands signals on to the command, but for those that were typed at the terminal: these it gets by itself. A stop gives the spare
-// slots back. Returns for how many nanoseconds this process was stopped.
+// Hands signals on to the command, but for those that were typed at the terminal, which the command gets by itself. A stop gives
+// the spare slots back. Returns for how many nanoseconds this process was stopped.
 static uint64_t hand_on_signals(const struct plain_child *child, struct jobserver_spare *spare, int signal_fd) {
 	uint64_t stopped = 0;
 	int signal;
@@ -207,8 +207,8 @@ static const struct pidfd_entry *limit_left(const struct time_limit *limit) {
 	return limit->nsent > 0 && limit->due != TIME_NEVER ? pidfd_set_running(&limit->targets) : NULL;
 }
 
-// Answers the server of a pool whose number of slots is found by measuring (-j auto): sends how busy the command is. With `spares` no
-// more than `width` processors count, for what runs on spare slots is counted with those.
+// Answers the server of a pool whose number of slots is found by measuring (-j auto): sends how busy the command is. With
+// `spares` no more than `width` processors count, because spare slots count as busy by themselves.
 static void send_observation(struct client *client, const struct plain_child *child, uint32_t width, bool spares, struct activity *activity) {
 	uint64_t used = thread_cpu_ns();
 	unsigned alive;
@@ -222,7 +222,7 @@ static void send_observation(struct client *client, const struct plain_child *ch
 }
 
 // Answers signals and the server until the command has ended. If the server dies, the client reports the lease to the next one.
-// Returns whether the time of the command was over.
+// Returns whether --timeout has ended the command.
 static bool attend(struct client *client, const struct options *options, struct plain_child *child, uint32_t width,
                    struct jobserver_spare *spare, int signal_fd) {
 	struct activity activity = {.n = 0};
@@ -418,12 +418,12 @@ static void add_json_line(struct buf *out, const struct client_line *line) {
 	buf_addc(out, '}');
 }
 
-// What the server has reported, or, without a client, of a pool that nobody uses: that has as many slots as one without --pool-slots begins
-// with.
+// Appends what the server has reported; without a client, a pool that nobody uses, with as many slots as one without --pool-slots
+// has at first.
 static void add_status(struct buf *out, const char *pool, bool is_json, const struct client *client, const struct client_event *report) {
 	const struct slots_bounds bounds = client ? client_bounds(client) : (struct slots_bounds){0};
 	const unsigned slots = client ? client_slots(client) : slots_usable_cpus();
-	const char *at = report->text, *why = NULL; // why it has so many; NULL: their number is fixed
+	const char *at = report->text, *why = NULL; // `why`: the reason of the number of slots; NULL: it is fixed
 	struct client_line line;
 	if (bounds.least < bounds.most) {
 		why = client_why(client) ? client_why(client) : "as at the beginning";

@@ -1,8 +1,8 @@
 // Semaphore mode: one command, run when there is room for it.
 //
-// The semaphore is held by the process that runs the command, by an open file, and by its guardian. The command itself
-// does not have the file: a daemon that it leaves behind holds nothing. If fairpar is killed, the guardian ends the
-// command, and only then has the last process closed the file.
+// The process that runs the command and its guardian hold the semaphore, by an open file. The command itself does not
+// have the file: a daemon that it leaves behind holds nothing. If fairpar is killed, the guardian ends the command,
+// and only then closes the file.
 
 #include "modes/modes.h"
 
@@ -28,14 +28,14 @@ static int report(struct buf *error) {
 	return EXIT_TROUBLE;
 }
 
-#define SLOW (3 * NS_PER_S) // how long it waits before it says so
+#define SLOW (3 * NS_PER_S) // how long fairpar waits before a message says so
 
 static enum semaphore_result acquire_until(struct semaphore *semaphore, const struct options *options, unsigned limit, uint64_t deadline,
                                            struct buf *error) {
 	return options->sem.waits ? semaphore_wait(semaphore, deadline, error) : semaphore_take(semaphore, limit, deadline, error);
 }
 
-// Says for whom it waits. Returns 0, or -1 with a message in *error.
+// Says how many processes hold the semaphore and how many wait in front. Returns 0, or -1 with a message in *error.
 static int say_wait(struct semaphore *semaphore, const char *name, struct buf *error) {
 	unsigned holding, waiting;
 	if (semaphore_ahead(semaphore, &holding, &waiting, error) != 0) {
@@ -45,12 +45,12 @@ static int say_wait(struct semaphore *semaphore, const char *name, struct buf *e
 	return 0;
 }
 
-// Waits for the semaphore (--wait) or takes a place in it, of which there are `limit`. Returns 0; or, after a message, the exit status:
-// EXIT_GAVE_UP if it was not free in time, and the options give it up then, or EXIT_TROUBLE.
+// Waits for the semaphore (--wait) or takes a place in it, of which there are `limit`. Returns 0; or, after a message, the exit
+// status: EXIT_GAVE_UP if the semaphore was not free in time and the options say to give up then, or EXIT_TROUBLE.
 static int acquire(struct semaphore *semaphore, const struct options *options, unsigned limit, struct buf *error) {
 	const struct semaphore_options *sem = &options->sem;
 	uint64_t deadline = sem->timeout > 0 ? now_ns() + sem->timeout : TIME_NEVER;
-	uint64_t slow = options->given[OPT_QUIET] ? TIME_NEVER : now_ns() + SLOW; // a semaphore has options->quiet set
+	uint64_t slow = options->given[OPT_QUIET] ? TIME_NEVER : now_ns() + SLOW; // options->quiet is always set here
 	enum semaphore_result result = acquire_until(semaphore, options, limit, earlier(deadline, slow), error);
 	if (result == SEMAPHORE_TIMED_OUT && slow < deadline) {
 		result = say_wait(semaphore, sem->name, error) == 0 ? acquire_until(semaphore, options, limit, deadline, error) : SEMAPHORE_ERROR;
@@ -95,7 +95,7 @@ static pid_t go_to_background(void) {
 	}
 	close(ends[1]);
 	if (pid > 0 && read_some(ends[0], &there, 1) != 1) {
-		errno = ECHILD; // it was killed before
+		errno = ECHILD; // the process was killed before it could say so
 		pid = -1;
 	}
 	close(ends[0]);
@@ -128,7 +128,7 @@ int sem_run(struct options *options, struct context *context) {
 	unsigned limit;
 	char *jobs_error;
 	unsigned long nofile = context_raise_nofile(context);
-	if (!options->sem.waits && limits_check(options, nofile) != 0) { // now: a run in the background has no exit status to report it by
+	if (!options->sem.waits && limits_check(options, nofile) != 0) { // checked now: a run in the background has no exit status to report a failure by
 		return EXIT_TROUBLE;
 	}
 	if (slots_parse(options->jobs ? options->jobs : "1", nofile, &limit, &jobs_error) != 0) {

@@ -70,7 +70,7 @@ static int copy_log(int fd, const char *path) {
 	return copy;
 }
 
-// Opens the log; if it is to be read more than once and is no file, as a copy. Returns the descriptor, or -1 after a message.
+// Opens the log, or, if it is to be read more than once and is no file, a copy of it. Returns the descriptor, or -1 after a message.
 static int open_log(const struct options *options) {
 	const char *path = options->from_log;
 	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);

@@ -1,4 +1,4 @@
-// --worker: how many slots a worker has, how long, and on which machine.
+// --worker: finds out how many slots a worker has, for how long, and on which machine, and serves.
 
 #include "modes/modes.h"
 
@@ -26,7 +26,7 @@ int worker_run(const struct options *options, struct context *context) {
 		diag_error_free(error);
 		return EXIT_TROUBLE;
 	}
-	const char *node = getenv("SLURMD_NODENAME"); // by which Slurm's commands know it
+	const char *node = getenv("SLURMD_NODENAME"); // the name by which Slurm's commands know the machine
 	return worker_serve(&(struct remote_worker_config){
 		.slots = slots,
 		.left = options->worker_seconds,

@@ -12,8 +12,8 @@
 // A job that has added others.
 struct parent {
 	uint64_t id;              // the first member, for ids_find()
-	size_t n_unsettled;       // of these
-	struct buf row;           // of the joblog, kept for them
+	size_t n_unsettled;       // jobs that it has added and that are not settled
+	struct buf row;           // its row of the joblog, kept until all of these are settled
 };
 
 static void lock(struct added_jobs *jobs) {
@@ -70,7 +70,7 @@ void added_jobs_register(struct added_jobs *jobs, struct added_job *added, uint6
 	entry->queue = queue;
 	entry->number = number;
 	struct parent *parent = ids_add(&jobs->parents, &jobs->parents_cap, &jobs->n_parents, sizeof(*parent), by);
-	++parent->n_unsettled; // of who is outside (0) there is no row
+	++parent->n_unsettled; // outsiders (0) have no row
 	unlock(jobs);
 }
 

@@ -1,5 +1,5 @@
-// The jobs that were added by --add, and who waits for them (--wait): the spec of each until it ends, and its state and exit status
-// until the run ends.
+// The jobs that were added by --add, and the waits for them (--wait): the spec of each until it ends, and its state and exit
+// status until the run ends.
 //
 // A job that waits lends its slots, its place in max_parallel, its declared memory (not what --memory=auto has learned) and the
 // terminal to other jobs. The jobs that it waits for move to the front of their queues. When they have ended the job is first in
@@ -24,20 +24,20 @@ struct added_entry {
 	uint64_t number;          // item.number
 	uint64_t by;              // who has added it, or 0
 	struct added_job *job;    // NULL: it has ended
-	int code;                 // then: what --wait exits with for it
-	bool reported;
-	bool settled;             // it has no effect on the row of who has added it
-	struct queue *queue;      // until it has ended: it is there as long
-	uint64_t ended;           // 0, or how many had ended with it
-	bool is_awaited;          // it was brought forward, and is again when it is queued again
-	uint64_t seen;            // the number of the last search that came by,
-	bool leads;               // and whether it is on the way to the waiter
+	int code;                 // the exit status of --wait for it, once it has ended
+	bool reported;            // --wait-any has reported its end
+	bool settled;             // the row of the job that added it need not wait for it any more
+	struct queue *queue;      // which is there until the job has ended
+	uint64_t ended;           // 0: it has not ended; else how many had ended then, with it
+	bool is_awaited;          // somebody waits for it: it was brought forward, and is so again when it is queued again
+	uint64_t seen;            // the number of the last search that came by
+	bool leads;               // that search found it on the way to the waiter
 };
 
 struct added_jobs {
 	struct run *run;
-	atomic_bool any;          // without the lock, which rows are spared by it
-	atomic_uint nwaits;       // the same; changed with the lock
+	atomic_bool any;          // a job was added; read without the lock, so that rows of the joblog need no lock before
+	atomic_uint nwaits;       // waits under way; read without the lock, changed with it
 	// with nested_lock()
 	struct added_entry *entries; // by id
 	size_t n, cap;
@@ -54,15 +54,15 @@ void added_jobs_close(struct added_jobs *jobs);
 // Frees an added job (NULL is fine) whose item is gone. From any thread.
 void added_job_free(struct added_job *added);
 
-// Enters the job, which has its id, in the table: that of job item.number in the queue (struct work.id). `by` is the id of the job that
-// has added it, or 0. From the event loop, before the item is submitted.
+// Enters the added job, whose id is set, in the table. In the queue it is job `number`: item.number, struct work.id. `by` is the
+// id of the job that has added it, or 0. From the event loop, before the item is submitted.
 void added_jobs_register(struct added_jobs *jobs, struct added_job *added, uint64_t by, struct queue *queue, uint64_t number);
 
 // The entry of that id, or NULL. With nested_lock(); good until it is released.
 struct added_entry *added_jobs_find(const struct added_jobs *jobs, uint64_t id);
 
-// Records that the job has ended for good with that result, or will never run, for jobs that wait for it. Before its item returns: so
-// who waited for it is first in line for its slot. A second call is ignored. Any thread.
+// Records that the job has ended for good with that result, or will never run, for jobs that wait for it. To be called before its
+// item returns: so a job that waited for it is first in line for its slot. A second call is ignored. Any thread.
 void added_job_ended(struct run *run, struct added_job *added, const struct result *result);
 
 // Whether there is or was an added job of that id. *ret_code: the exit status of --wait for it, once it has ended.
@@ -99,22 +99,22 @@ void waits_note_end(struct added_jobs *jobs, struct added_entry *entry);
 // The job is queued again, for another attempt or step: it is brought forward again if somebody waits for it. Any thread.
 void waits_requeued(struct added_jobs *jobs, uint64_t id);
 
-// The attempt is in the table of attempts, and its processes may wait from now on until waits_attempt_end(). That makes pending waits
-// of the attempt those of an outsider, and returns true if the attempt has its slots and the terminal, false if it still lends
-// them. On the worker's thread.
+// The attempt is in the table of attempts, and its processes may wait from now on until waits_attempt_end(). waits_attempt_end()
+// makes pending waits of the attempt those of an outsider, and returns true if the attempt has its slots and the terminal, false
+// if it still lends them. On the worker's thread.
 void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt);
 bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt);
 
 // The next four: from the event loop.
 
-// What was waited for has ended, and the waiter has its slots. `id`: that of the job that ended first, with `any`; else the last.
-// Called once, from waits_tick() and never from waits_begin(). The wait is gone then.
+// What was waited for has ended, and the waiter has its slots. `id`: with `any` the job that ended first, else the job that ended
+// last. Called once, from waits_tick() and never from waits_begin(). Then the wait is freed.
 typedef void waits_done_fn(void *arg, uint64_t id);
 
-// Begins to wait until all of the `n` (> 0) added jobs have ended, or with `any` the first of them. `waiter`: number of the attempt in
-// which somebody waits; 0: nobody's in this run. The ids are copied. Returns the wait, which is the caller's until `done` is called
-// or waits_cancel(); or NULL, with the reason in `why` (no full stop, names escaped): an attempt that does not run, or a circle,
-// with its names.
+// Begins to wait until all of the `n` (> 0) added jobs have ended, or with `any` the first of them. `waiter`: number of the
+// attempt in which somebody waits; 0: somebody outside this run waits. The ids are copied. Returns the wait, which is the
+// caller's until `done` is called or waits_cancel(); or NULL, with the reason in `why` (no full stop, names escaped): the
+// attempt does not run, or there would be a circle, with its names.
 struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_t *ids, size_t n, bool any, waits_done_fn *done,
                          void *arg, struct buf *why) FP_NODISCARD;
 
@@ -129,7 +129,7 @@ struct wait_view {
 	const char *waiter;  // "BATCH#7", or "" for an outsider; escaped
 	const uint64_t *ids; // what it waits for and has not ended yet
 	size_t n;
-	bool returns;        // all has ended: it waits for its slots
+	bool returns;        // all jobs have ended: the waiter waits for its slots
 };
 
 // For each wait, in the order in which they began. What is in the view is borrowed for the call. With nested_lock().

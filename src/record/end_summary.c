@@ -1,7 +1,7 @@
 // What is said at the end of a run: the summary, and the one last line.
 //
-// A summary costs lines that somebody has to read, so what is known anyway is left out: the jobs of a single batch on the
-// command line are the run, so of those that failed there is a line for each, and output only where it has not been seen.
+// A summary costs lines that somebody has to read, so what is known anyway is left out: for a single batch of the command
+// line there is no table, but a line for each job that failed, and its output only if that has not been seen.
 
 #include "record/record.h"
 
@@ -20,7 +20,7 @@
 
 struct end_summary {
 	atomic_int trouble; // enum trouble, of the first job that had one
-	struct buf unknown; // the name that it did not find, if that is known; written by who has set `trouble`
+	struct buf unknown; // the command that was not found, if its name is known; written by the thread that has set `trouble`
 };
 
 // What a shell may have to say about a command.
@@ -60,7 +60,7 @@ void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int f
 	}
 }
 
-// Whether what is written to the one is seen where the other goes.
+// Is what is written to `fd` seen in the place where what is written to `other` is?
 static bool is_same_place(int fd, int other) {
 	struct stat a, b;
 	return (isatty(fd) == 1 && isatty(other) == 1) ||
@@ -79,7 +79,7 @@ static bool print_summary(const struct run *run, struct run_stats *stats) {
 		return false;
 	}
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	bool whole = always || many; // else of a single batch of the command line
+	bool whole = always || many; // else only the failed jobs of a single batch
 	bool err_seen = !options->show.latest_line && !(options->results && option_results_is_table(options->results));
 	bool out_seen = err_seen && !options->files && is_same_place(STDOUT_FILENO, STDERR_FILENO);
 	add(&text, stats, STDERR_FILENO, (struct summary_form){
@@ -91,8 +91,8 @@ static bool print_summary(const struct run *run, struct run_stats *stats) {
 
 // ---- hints ----
 
-// A line of the shell itself: "/bin/sh: 1: Syntax error: …" (dash), "/bin/sh: -c: line 1: syntax error …" (bash), or
-// "bad substitution", or bash's "unexpected EOF while looking for matching `''.
+// Is there a line of the shell itself: "/bin/sh: 1: Syntax error: …" (dash), "/bin/sh: -c: line 1: syntax error …"
+// (bash), or "bad substitution", or bash's "unexpected EOF while looking for matching `''.
 static bool is_syntax_error(const char *tail, const char *shell) {
 	static const char *const errors[] = {"yntax error", "ad substitution", "unexpected EOF"};
 	const char *line = strstr(tail, shell), *error = NULL;
@@ -121,13 +121,13 @@ void end_summary_note_failure(struct worker_state *state, const struct result *r
 	}
 }
 
-// All jobs have ended.
+// Prints the hint that would have helped a job, if there is one. All jobs have ended.
 static void print_hint(const struct run *run) {
 	enum trouble trouble = (enum trouble)atomic_load(&run->end_summary->trouble);
 	const struct options *options = run->options;
 	bool has_words = options->ncommand > 1 && !options->quote;
 	if (trouble == TROUBLE_NONE || (has_words && words_lost_quotes(options->command, options->ncommand))) {
-		return; // or it is said already
+		return; // or LOST_QUOTES_HINT was printed already
 	}
 	bool can_serve, by_sh = shell_is_plain_sh(run->spec.shell);
 	const char *login = getenv("SHELL"), *by;

@@ -15,13 +15,13 @@
 #include "sharing/leases.h"
 
 enum {
-	WAITS_MAX = 1000,    // kept; each is one that lasts
+	WAITS_MAX = 1000,    // waits that are kept: those that have not ended
 	LINES_MAX = 30,      // printed of each kind
 };
 
 struct explain_live {
 	// guarded by publish_lock()
-	struct event_wait waits[WAITS_MAX]; // with copies of the texts, and when they began
+	struct event_wait waits[WAITS_MAX]; // their texts are copies; `since` is when each began
 	size_t nwaits;
 };
 
@@ -78,7 +78,7 @@ void explain_live_close(struct run *run) {
 
 // ---- printing ----
 
-// What is to be printed: put together while the pool's lock is held, and written then.
+// What is to be printed: put together while the pool's lock is held, and written afterwards.
 struct explain_lines {
 	struct run *run;
 	struct buf text;
@@ -191,7 +191,7 @@ static void count_next(void *arg, const struct queue_view *view) {
 	*(uint64_t *)arg += view->wait == QUEUE_NEXT ? view->queued : 0;
 }
 
-// Without --explain: what may hold all jobs up.
+// Without --explain: prints what holds all jobs up, if anything does.
 static void print_gates(const struct run *run) {
 	uint64_t n = 0;
 	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
@@ -199,7 +199,7 @@ static void print_gates(const struct run *run) {
 	gate_add_reason(run->gate, &what);
 	if (n > 0 && what.len > 0 && atomic_load_relaxed(&run->all_read)) {
 		diag_note("%llu job%s: %s", (unsigned long long)n, n == 1 ? " waits" : "s wait", buf_str(&what));
-	} else if (n > 0 && what.len > 0) { // as many are queued as were read ahead
+	} else if (n > 0 && what.len > 0) { // without their number: only the items that were read ahead are queued
 		diag_note("no job starts: %s", buf_str(&what));
 	}
 }

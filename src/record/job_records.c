@@ -26,8 +26,8 @@ struct job_records {
 	int fd;                       // of the log; -1: to stdout, or no log is written
 	bool is_file, to_stdout;
 	atomic_int error;             // errno of the first write that failed, or 0
-	atomic_uint_least64_t lost;   // rows, since then
-	atomic_bool said;             // that the log cannot be written
+	atomic_uint_least64_t lost;   // rows that were not written since then
+	atomic_bool said;             // a message has said that the log cannot be written
 	mutex lock;                   // guards resume
 	struct resume *resume;        // or NULL
 	char **args;                  // --retry-failed: the commands, or NULL
@@ -38,7 +38,7 @@ struct job_records {
 
 // ---- the log ----
 
-// The jobs go on: their output is worth more than their rows. But the run does not end with 0. Returns -1.
+// Says once that the log cannot be written. The jobs go on: their output is worth more than their rows. But the run does not end with 0. Returns -1.
 static int cannot_write(struct run *run, int error) {
 	struct job_records *job_records = run->job_records;
 	atomic_store_relaxed(&run->trouble, true);
@@ -49,7 +49,7 @@ static int cannot_write(struct run *run, int error) {
 	                              : diag_error("cannot write the joblog '%s': %s", text_shows(run->options->joblog), strerror(error));
 }
 
-// Rows on stdout are output like that of jobs: whole, and not within another's.
+// Writes rows on stdout like the output of a job: whole, and not within that of a job.
 static void put_on_stdout(struct run *run, const char *mem, size_t len) {
 	if (run->writer) {
 		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
@@ -76,7 +76,7 @@ static void put(struct run *run, const char *rows, size_t len) {
 	}
 }
 
-// Makes what is there end with a whole line, and begin with a header: a last line that was cut off is not to run into the first new row.
+// Makes the log begin with a header and end with a whole line: a last line that was cut off must not run into the first new row.
 static void mend(struct run *run, size_t size) {
 	static const char header[] = JOBLOG_HEADER;
 	char head[sizeof(header)], last = '\n';
@@ -109,8 +109,8 @@ static int open_log(struct run *run) {
 	return 0;
 }
 
-// Adds "NAME=VALUE" entries, a NUL behind each, as shells assign them. A name that is none in a shell cannot be exported;
-// it is written all the same, for the value distinguishes jobs.
+// Adds "NAME=VALUE" entries, a NUL behind each, as shells assign them. A name that is not valid in a shell cannot be
+// exported; it is written all the same, for its value distinguishes jobs.
 static void add_assignments(const struct buf *vars, struct buf *buf) {
 	const char *before = "";
 	for (const char *at = vars->data; at && at < vars->data + vars->len; at += strlen(at) + 1) {
@@ -127,7 +127,7 @@ static void add_assignments(const struct buf *vars, struct buf *buf) {
 	buf_adds(buf, before[0] ? "; " : "");
 }
 
-// Does the command say its item only by $FAIRPAR_ITEM, or only in a later step?
+// Does the command name its item only by $FAIRPAR_ITEM, or only in a later step?
 static bool needs_item(const struct job_spec *spec) {
 	bool needed = template_has(spec->command, TEMPLATE_NAMES_ITEM), is_said = !spec->command || template_has(spec->command, TEMPLATE_HAS_STRINGS);
 	for (size_t i = 0; i < spec->then.n; ++i) {
@@ -137,7 +137,7 @@ static bool needs_item(const struct job_spec *spec) {
 	return needed;
 }
 
-// The variables that are in the command's environment by its item.
+// Adds the variables in the command's environment that depend on its item.
 static void add_variables(const struct job_spec *spec, const struct expansion *x, const struct buf *command, struct buf *buf) {
 	FP_CLEANUP(buf_fini) struct buf vars = BUF_INIT;
 	for (size_t i = 0; i < spec->nvars; ++i) {
@@ -155,8 +155,8 @@ static void add_variables(const struct job_spec *spec, const struct expansion *x
 	add_assignments(&vars, buf);
 }
 
-// The text that identifies the job in the log, and that --retry-failed runs: its command, with what it gets of its item by
-// variables in front. Where the item must not be read by a shell, that command is only text of one that fails as the job has failed.
+// Adds the text that identifies the job in the log, and that --retry-failed runs: its command, and in front of it the variables that it
+// gets of its item. If no shell may read the item, the text is a command that prints this command and fails as the job has failed.
 static void add_command(const struct job_spec *spec, const struct expansion *x, bool is_bad, struct buf *buf) {
 	const struct template *template = spec->command;
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, why = BUF_INIT;
@@ -172,7 +172,7 @@ static void add_command(const struct job_spec *spec, const struct expansion *x, 
 	}
 }
 
-// The bytes of the first of these rows.
+// Returns the size of the first of these rows, in bytes.
 static size_t row_size(const char *rows, size_t len) {
 	const char *newline = memchr(rows, '\n', len);
 	return newline ? (size_t)(newline - rows) + 1 : len;
@@ -182,11 +182,11 @@ static uint64_t row_seq(const char *row) {
 	return strtoull(row, NULL, 10);
 }
 
-// Writes the rows, and those that were kept for them. *rows is empty afterwards.
+// Writes the rows, and then the rows that were kept until these are written. *rows is empty afterwards.
 static void write_rows(struct run *run, struct buf *rows) {
 	while (rows->len > 0 && run->job_records->fd >= 0 && !atomic_load_relaxed(&run->output_error)) {
 		struct buf kept = BUF_INIT;
-		put(run, rows->data, rows->len); // first: a row that was kept says that these are there
+		put(run, rows->data, rows->len); // first: a kept row says that the rows of the jobs that it added are there
 		for (size_t at = 0; at < rows->len; at += row_size(rows->data + at, rows->len - at)) {
 			added_jobs_settle(run->added_jobs, row_seq(rows->data + at), &kept);
 		}

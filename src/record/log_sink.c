@@ -17,15 +17,15 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-enum { KEPT_LINES = 16 }; // that a log of our own may gather
+enum { KEPT_LINES = 16 }; // so many lines the temporary log may gather
 
 struct log_sink {
-	int fd;                  // what --log names, until it is the log's; -1: nothing, or
-	bool on_stdout;          // through run->writer, as long as there is one
+	int fd;                  // what --log names, until `log` has taken it over; else -1
+	bool on_stdout;          // lines of --log go to stdout through run->writer, as long as there is one
 	struct event_log *log;   // --log, or NULL
-	struct event_log *kept;  // one that is to be read back, or NULL
+	struct event_log *kept;  // the temporary log, which is read back, or NULL
 	int kept_fd;             // its descriptor
-	atomic_bool said;        // that it cannot be written
+	atomic_bool said;        // a message has said that a log cannot be written
 };
 
 // ---- where to ----
@@ -36,7 +36,7 @@ static int cannot_write(const char *name, int error) {
 
 // ---- while it runs ----
 
-// Lines on stdout are output like that of jobs: whole, and not within another's.
+// Writes lines on stdout like the output of a job: whole, and not within that of a job.
 static void put_on_stdout(void *arg, const char *lines, size_t len) {
 	struct run *run = arg;
 	struct log_sink *log = run->log;
@@ -44,7 +44,7 @@ static void put_on_stdout(void *arg, const char *lines, size_t len) {
 		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
 		spool_add(spool, 0, lines, len);
 		spool_finish(spool);
-	} else if (write_limited(log->fd, lines, len) != 0 && !atomic_exchange(&log->said, true)) { // at the very end
+	} else if (write_limited(log->fd, lines, len) != 0 && !atomic_exchange(&log->said, true)) { // without a writer, at the very end
 		cannot_write(run->options->log, errno);
 		atomic_store_relaxed(&run->trouble, true);
 	}
@@ -80,7 +80,7 @@ static int subscribe_kept(struct run *run) {
 	return 0;
 }
 
-// Jobs go on: their output is worth more than the log. But the run does not end with 0.
+// Reports an error, if it is the first. Jobs go on: their output is worth more than the log. But the run does not end with 0.
 static void check(struct run *run, int error, bool is_kept) {
 	if (error == 0 || atomic_exchange(&run->log->said, true)) {
 		return;
@@ -106,14 +106,14 @@ void log_sink_flush(struct run *run, bool may_wait) {
 	}
 }
 
-// The end of a job is left to the next start that can take its line with it.
+// Writes the lines so far; those of the end of a job may be left to the next start, which writes both at once. Returns whether they are left.
 static bool flush(struct run *run, enum publish_flush how) {
 	struct log_sink *log = run->log;
 	const struct options *options = run->options;
-	// nothing but the start of a process is between the jobs of a slot
+	// only if nothing but the start of a process comes between two jobs of a slot
 	bool later = how == FLUSH_OR_LEAVE && log->log && !log->on_stdout && !run->gate &&
 		!options->show_commands && !options->print_commands && !run->manifest;
-	if (later) { // one for each slot: another start takes them along, and each slot's own comes soon
+	if (later) { // a line for each slot may be left: the next start on any slot writes all, and each slot has one soon
 		check(run, event_log_later(log->log, run->slots, &later), /* is_kept */ false);
 	} else {
 		log_sink_flush(run, how != FLUSH_AT_ONCE);
@@ -130,7 +130,7 @@ int log_sink_open(struct run *run) {
 	struct log_sink *log = run->log = NEW(struct log_sink);
 	int fd = !name ? -1 : strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name);
 	log->on_stdout = fd == STDOUT_FILENO;
-	// jobs do not get a descriptor that is named, or the reader would wait for the last of their children
+	// jobs must not inherit the descriptor that --log names, or its reader would wait for the last of their children
 	log->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : name ? log_create(name, /* keeps */ false) : -1;
 	if (name && (log->fd < 0 || (fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) != 0))) {
 		return cannot_write(name, errno);

@@ -40,9 +40,9 @@ static bool is_stdout(const char *path) {
 // it is complete; meanwhile the signals that would leave it behind are blocked.
 struct target {
 	const char *path;
-	char *real;                // without symbolic links, where the picture is to be a regular file, else NULL
-	char *temporary;           // the other name, where there is a `real`
-	sigset_t mask;             // of the signals before
+	char *real;                // the path without symbolic links, if the picture is to be a regular file; else NULL
+	char *temporary;           // the other name, if there is a `real`
+	sigset_t mask;             // the signal mask before
 	int fd;
 	int error;                 // errno of the first failure, or 0
 };
@@ -173,8 +173,8 @@ static int write_report(struct drawing *drawing, const char *path) {
 	return target_close(&target, true);
 }
 
-// Reads the log for the second time, and writes the pictures: the trace while it reads, the others then. Returns 0, or -1 after
-// messages.
+// Reads the log for the second time, and writes the pictures: the trace while it reads, the others afterwards. Returns 0, or -1
+// after messages.
 static int draw(struct drawing *drawing, const struct options *options, int fd) {
 	struct target trace = {0};
 	bool tracing = options->trace && target_open(&trace, options->trace) == 0;

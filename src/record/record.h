@@ -85,14 +85,14 @@ struct log_sink;
 // after a message.
 int log_sink_open(struct run *run);
 
-// With run->log: writes the events so far. Workers wait for a slow reader, the event loop does not.
+// Writes the events so far; run->log is not NULL. `may_wait`: for a slow reader, as workers do; the event loop must not.
 void log_sink_flush(struct run *run, bool may_wait);
 
-// The log that was kept, to be read from its start: after publish_end(), until log_sink_close(). -1 if there is none, or
-// it could not be written.
+// Returns the descriptor of the temporary log, to be read from its start: after publish_end(), until log_sink_close().
+// -1 if there is none, or it could not be written.
 int log_sink_fd(const struct run *run);
 
-// True if lines go where the output of jobs goes, so that each of these has to end with a newline.
+// True if lines of --log go where the output of jobs goes, so that the output of each job has to end with a newline.
 bool log_sink_is_on_stdout(const struct run *run);
 
 // After publish_end(): closes --log, so that its reader does not wait for the drawing. Reports what could not be written, as
@@ -127,8 +127,8 @@ const struct source_config *job_records_source(const struct run *run);
 // The number of the item that is the nth of the run (from 1): n, or with --retry-failed the one that the log says.
 uint64_t job_records_seq(const struct run *run, uint64_t n);
 
-// Decides whether --resume leaves the item out. Returns true if the log has it as done: it was counted as that, and its place in
-// the order of output was skipped. Else returns false and sets item->earlier.
+// Decides whether --resume leaves the item out. Returns true if the log has the item as done: it was counted as done, and its
+// place in the order of output was skipped. Else returns false and sets item->earlier.
 //
 // An item of a batch that emits is never left out, because its lines must come again. Neither is one whose batch needs, or that
 // was emitted by, something that runs again (batch->again; EARLIER_CHANGED in item->earlier). Called when the item gets its
@@ -178,7 +178,7 @@ int result_files_parse(struct run *run, const struct names *names);
 // True if the path has the number of all jobs, {##} or the like: all input is to be read first.
 bool result_files_need_total(const struct run *run);
 
-// Notes how many arguments an item has, where several items make one job. Before the first of these jobs.
+// Notes how many arguments an item has, if several items make one job. Before the first of these jobs.
 void result_files_note_item(struct run *run, const struct record *record);
 
 // Writes the first line of the table, for items of so many columns. The first call counts; before the first item is queued.
@@ -192,8 +192,8 @@ bool result_files_is_done(struct run *run, const struct record *record, uint64_t
 // run starts nothing more.
 bool result_files_begin(struct worker_state *state, struct job *job, struct result *ret_result);
 
-// The job has ended, on the state of its last attempt; its spool is still open. `received`: bytes of its output. Keeps what a
-// table or --files say of it; of one that was cancelled nothing.
+// To be called when the job has ended, with the state of its last attempt, while its spool is open. `received`: bytes of its
+// output. Adds its row of a table, or its line of --files; for a cancelled job nothing.
 void result_files_end(struct worker_state *state, struct job *job, const struct result *result, uint64_t received);
 
 // Closes the table, and frees run->result_files, if there is one. Once run->writer is gone.

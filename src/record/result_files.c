@@ -28,12 +28,12 @@ struct result_files {
 	enum table_kind table;
 	int fd;                     // of the table, or -1
 	struct template *path;      // RESULTS_DIR
-	size_t head, tail;          // of its text: what stands before and behind the replacement strings
-	int dir;                    // … what the files are below; -1: it is not there, in a dry run
+	size_t head, tail;          // of the path: bytes before and behind the replacement strings
+	int dir;                    // the directory that the files are below; -1: it is missing, in a dry run
 	const struct names *names;  // of the columns; borrowed
 	bool has_head;
-	atomic_uint columns;        // of an item, where they are packed; else 0
-	atomic_bool said;           // that something cannot be written
+	atomic_uint columns;        // arguments of an item, if several items make one job; else 0
+	atomic_bool said;           // a message has said that something cannot be written
 };
 
 // ---- the run's ----
@@ -53,7 +53,7 @@ static int open_table(struct run *run, const char *path) {
 	return 0;
 }
 
-// The files are the record of what is done.
+// Do the files of --results say which items are done?
 static bool is_record(const struct options *options) {
 	return options->resume != RESUME_NOT && !options->joblog;
 }
@@ -81,8 +81,8 @@ const char *result_files_name(const struct run *run) {
 	return run->result_files && run->result_files->fd >= 0 ? text_shows(run->options->results) : "standard output";
 }
 
-// Opens the directory that the files will be below, and makes it, but for --dry-run, which only looks at what is there. They must
-// be able to be made there. Returns 0, or -1 after a message.
+// Opens the directory that the files will be below, and makes it, but for --dry-run, which only looks at what is there. Checks
+// that files can be made in it. Returns 0, or -1 after a message.
 static int open_dir(struct run *run) {
 	struct result_files *result_files = run->result_files;
 	const struct options *options = run->options;
@@ -97,7 +97,7 @@ static int open_dir(struct run *run) {
 	}
 	path.data[path.len] = '\0';
 	int dir = result_files->dir = open_base_dir(path.data, /* makes */ !options->dry_run);
-	// whoever goes on with what an earlier run has written may have nothing to write
+	// with --resume the earlier run may have written all that is to be written
 	bool ok = options->dry_run || (dir >= 0 && (options->resume != RESUME_NOT || faccessat(dir, ".", W_OK | X_OK, 0) == 0));
 	if (!ok) {
 		diag_error("cannot write '%s': %s", text_shows(path.len > 0 ? path.data : "."), strerror(errno));
@@ -126,7 +126,7 @@ bool result_files_need_total(const struct run *run) {
 	return run->result_files && template_has(run->result_files->path, TEMPLATE_NEEDS_TOTAL);
 }
 
-// Lines of the table.
+// Adds lines of the table to the spool.
 static void put(struct run *run, struct spool *spool, const struct buf *text) {
 	if (run->result_files->fd < 0) {
 		spool_add_shown(spool, text->data, text->len);
@@ -172,8 +172,8 @@ void result_files_close(struct run *run) {
 
 // ---- a job's ----
 
-// As with output that stdout does not take: the run starts nothing more, and does not end with 0. The cause is added to `why`,
-// if that is not NULL.
+// Says once that a file cannot be written. As when stdout takes no output, the run starts nothing more, and does not end with
+// 0. The cause is added to `why`, if that is not NULL. Returns -1.
 static int cannot_write(struct run *run, const char *path, int error, struct buf *why) {
 	FP_CLEANUP(buf_fini) struct buf cause = BUF_INIT;
 	buf_printf(&cause, "cannot write '%s': %s", text_shows(path),
@@ -186,14 +186,14 @@ static int cannot_write(struct run *run, const char *path, int error, struct buf
 	}
 	atomic_store_relaxed(&run->trouble, true);
 	int none = 0;
-	atomic_compare_exchange_strong(&run->output_error, &none, error == EPIPE ? EIO : error); // the reader of stdout is there
+	atomic_compare_exchange_strong(&run->output_error, &none, error == EPIPE ? EIO : error); // EPIPE would mean that the reader of stdout has gone
 	publish_set_stop_reason(run, cause.data);
 	run_start_no_more(run);
 	return -1;
 }
 
-// The path of the job: a directory with a slash at its end, or a file. Sets *ret_below to where that begins which is below
-// the user's own directory. A block of --pipe has its number for an item.
+// Adds the path of the job: a directory with a slash at its end, or a file. Sets *ret_below to the offset of the part that
+// is below the user's own directory. A block of --pipe has its number for an item.
 static void make_path(struct run *run, const struct expansion *x, struct buf *path, size_t *ret_below) {
 	const struct result_files *result_files = run->result_files;
 	template_expand(result_files->path, x, path);
@@ -226,7 +226,7 @@ bool result_files_is_done(struct run *run, const struct record *record, uint64_t
 	return dir >= 0 && results_are_complete(dir, path.data + below);
 }
 
-// The name of the file that holds stdout, as a line of output.
+// Adds the name of the file that holds the job's stdout, as a line of output.
 static void show_name(struct run *run, struct job *job) {
 	const char *path = job->results->stream[0].path;
 	if (job->spool && path) {
@@ -255,7 +255,7 @@ static int begin_in_files(struct run *run, struct job *job, struct buf *why) {
 
 bool result_files_begin(struct worker_state *state, struct job *job, struct result *ret_result) {
 	struct run *run = state->run;
-	if (job->results || job->item.order == 0) { // what is no item has no place there
+	if (job->results || job->item.order == 0) { // has begun before, or is no item, such as a listing
 		return true;
 	}
 	if (atomic_load_acquire(&run->output_error)) {
@@ -281,7 +281,7 @@ bool result_files_begin(struct worker_state *state, struct job *job, struct resu
 static void add_row(struct worker_state *state, struct job *job, const struct result *result, uint64_t received) {
 	struct expansion x = job_expansion(job);
 	FP_CLEANUP(buf_fini) struct buf command = BUF_INIT, tag = BUF_INIT, line = BUF_INIT;
-	if (job->step > 0) { // else it is that of the last attempt
+	if (job->step > 0) { // else the command is that of the last attempt
 		command_text(job->spec->command, &x, &job->spec->by, &command);
 	}
 	const struct buf *text = job->step > 0 ? &command : &state->text;

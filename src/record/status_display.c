@@ -32,7 +32,7 @@
 
 enum {
 	LINE_MS = 100,         // between two drawings
-	REDRAW_MS = 30,        // a line that output has erased waits so long for the job that wrote to end and be counted
+	REDRAW_MS = 30,        // from a line's erasure by output to its drawing: the job that wrote may have ended and be counted by then
 	ZENITY_MS = 1000,
 	PLAIN_S = 30,
 	TIME_MS = 1000,        // between two drawings of a line that shows time
@@ -59,7 +59,7 @@ struct status_display {
 	bool all_read;         // run->all_read at the last drawing
 	const char *awaited;   // leases_awaited_pool()
 	bool shows_time;       // the line that was drawn last changes with time
-	bool may_show_time;    // … or will, once there is a forecast
+	bool may_show_time;    // the line that was drawn last will change with time once there is a forecast
 	uint64_t drawn;        // when the last drawing was, or 0
 	uint64_t due;          // SHOWS_PLAIN: when the next line is printed
 	struct buf sequence;   // the progress sequence that was sent last
@@ -126,7 +126,7 @@ static void get_batch_status(const struct status_display *display, const struct 
 	};
 }
 
-// Sets *ret_status to the numbers of now. With publish_lock(), under which alone its pointers are valid.
+// Sets *ret_status to the present numbers. With publish_lock(): its pointers are valid only until publish_unlock().
 static void get_status(struct status_display *display, uint64_t now, struct status *ret_status) {
 	const struct run_stats *stats = display->stats;
 	struct status status = {
@@ -182,8 +182,8 @@ void status_display_add_eta(const struct run *run, const char *batch, struct buf
 
 // ---- the terminal's own progress ----
 
-// True if the terminal shows progress by the sequence OSC 9;4; some others show it as a notification. The list is that of
-// anstyle-progress, which cargo uses. Within a multiplexer the variables are those of the terminal outside, so that counts as no.
+// True if the terminal shows progress by the sequence OSC 9;4; some others show it as a notification. The list is that of anstyle-progress,
+// which cargo uses. Within a multiplexer the variables are those of the terminal outside, so the answer there is no.
 static bool knows_progress_sequence(const char *term) {
 	const char *program = getenv("TERM_PROGRAM"), *features = getenv("TERM_FEATURES"), *conemu = getenv("ConEmuANSI");
 	const char *ptyxis = getenv("PTYXIS_VERSION");
@@ -267,7 +267,7 @@ static void draw(struct status_display *display, uint64_t now) {
 	struct status status;
 	struct winsize size;
 	bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-	rows.columns = known ? (size.ws_col > 1 ? size.ws_col - 1u : 1) : 79; // less the last one: a line that fills that may wrap
+	rows.columns = known ? (size.ws_col > 1 ? size.ws_col - 1u : 1) : 79; // all but the last one: a line that fills the last column may wrap
 	rows.room = !known || size.ws_row <= 1 ? 22 : size.ws_row > 2 ? size.ws_row - 2u : 1;
 	display->form.width = rows.columns;
 	if (display->has_rows) {
@@ -332,7 +332,7 @@ static uint64_t tick_plain(struct status_display *display, uint64_t now) {
 	if (now >= display->due) {
 		write_plain(display, now);
 		display->due += PLAIN_S * NS_PER_S;
-		display->due = display->due > now ? display->due : now + PLAIN_S * NS_PER_S; // this process was stopped meanwhile
+		display->due = display->due > now ? display->due : now + PLAIN_S * NS_PER_S; // `due` is past if this process was stopped meanwhile
 	}
 	return display->due;
 }
@@ -373,7 +373,7 @@ uint64_t status_display_tick(struct run *run, uint64_t now) {
 	if (!display || display->ended) {
 		return TIME_NEVER;
 	}
-	display->awaited = run->leases ? leases_awaited_pool(run->leases) : NULL; // not with publish_lock(), which is a later row
+	display->awaited = run->leases ? leases_awaited_pool(run->leases) : NULL; // not with publish_lock(), which comes after the lock of leases.c
 	if (display->how == SHOWS_PLAIN) {
 		return tick_plain(display, now);
 	}

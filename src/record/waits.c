@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum wait_state {
-	WAITS,                 // for jobs
-	RETURNS,               // for its slots
+	WAITS,                 // waits for jobs
+	RETURNS,               // its jobs have ended: waits for the slots of its attempt
 	IS_OVER,               // `done` is due
 };
 
@@ -25,9 +25,9 @@ struct wait {
 	struct live_attempt *attempt; // NULL: of an outsider, or its attempt has ended
 	enum wait_state state;
 	bool any;
-	uint64_t *ids;         // that have not ended yet
+	uint64_t *ids;         // of the jobs that have not ended yet
 	size_t n;
-	uint64_t last;         // that ended
+	uint64_t last;         // ID of the job that ended last
 	waits_done_fn *done;
 	void *arg;
 };
@@ -39,7 +39,7 @@ static void wait_free(struct wait *wait) {
 	free(wait);
 }
 
-// ---- attempts; with the lock but for the calls ----
+// ---- attempts; with nested_lock(), but for waits_attempt_begin() and waits_attempt_end() ----
 
 void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt) {
 	if (jobs && attempt->job->added) {
@@ -49,7 +49,7 @@ void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt) 
 	}
 }
 
-// What it has is for others from now on, unless a fairpar in it uses its slot: then it is tried again.
+// Lends what the attempt has to other jobs; but if a fairpar in the attempt uses its slot, attempts_advance() tries again.
 static void attempt_lend(struct added_jobs *jobs, struct live_attempt *attempt) {
 	struct run *run = jobs->run;
 	bool may = attempt->slots > HELD_UP || nested_withhold(run->nested, attempt, true);
@@ -66,7 +66,7 @@ static void attempt_lend(struct added_jobs *jobs, struct live_attempt *attempt) 
 	}
 }
 
-// It begins to wait for something more.
+// Notes that the attempt waits for something more.
 static void attempt_wait(struct added_jobs *jobs, struct live_attempt *attempt) {
 	++attempt->nwaits;
 	if (attempt->slots == KEEPS_SLOTS) {
@@ -90,7 +90,7 @@ static void attempt_keep(struct added_jobs *jobs, struct live_attempt *attempt) 
 	attempt->slots = KEEPS_SLOTS;
 }
 
-// It waits for nothing more: it is first in line for its slots.
+// Notes that the attempt waits for nothing more: it is first in line for its slots.
 static void attempt_want(struct added_jobs *jobs, struct live_attempt *attempt) {
 	if (attempt->slots == LENDS_SLOTS) {
 		pool_reclaim(jobs->run->pool, attempt->worker, /* waits */ true);
@@ -100,7 +100,7 @@ static void attempt_want(struct added_jobs *jobs, struct live_attempt *attempt) 
 	}
 }
 
-// The end of its item gives back what it has, and takes it out of the line.
+// When the item of the attempt ends, the pool gives back what the attempt has, and takes it out of the line.
 bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt) {
 	if (!jobs) {
 		return true;
@@ -124,12 +124,12 @@ static void add_name(struct buf *buf, const char *batch, uint64_t number) {
 	buf_printf(buf, "#%" PRIu64, number);
 }
 
-// A search over all that must have ended before a job can.
+// A search over all jobs and batches that must end before a job can end.
 struct search {
 	struct added_jobs *jobs;
-	const struct live_attempt *waiter; // who is not to be found
-	struct buf path;       // the names on the way to it, once it was found, the last first
-	bool forward;          // what is found on the way is brought forward
+	const struct live_attempt *waiter; // the attempt that the search looks for, or NULL
+	struct buf path;       // once the waiter was found: the names on the way to it
+	bool forward;          // jobs that are found on the way are brought forward
 };
 
 static bool search_job(struct search *search, uint64_t id);
@@ -166,7 +166,7 @@ static bool search_attempt(struct search *search, const struct live_attempt *att
 
 static bool search_batch(struct search *search, struct dag_node *node);
 
-// Does that batch begin only after the waiter? By what it needs, and what emits into it.
+// Does that batch begin only after the waiter? Asks the batches that it needs, and those that emit into it.
 static bool search_needs(struct search *search, const struct dag_node *node) {
 	const struct run *run = search->jobs->run;
 	bool found = false;
@@ -179,7 +179,7 @@ static bool search_needs(struct search *search, const struct dag_node *node) {
 	return found;
 }
 
-// Does that batch end only after the waiter? By its own jobs that wait, and by what it needs.
+// Does that batch end only after the waiter? Asks its own jobs that wait, and the batches that it needs.
 static bool search_batch(struct search *search, struct dag_node *node) {
 	struct added_jobs *jobs = search->jobs;
 	bool found = false;
@@ -213,7 +213,7 @@ static bool search_job(struct search *search, uint64_t id) {
 		if (attempt->job->item.seq == id) {
 			runs = true;
 			if (search->forward && !atomic_exchange(&attempt->awaited, true)) {
-				memory_wake(children_memory(jobs->run->children)); // it may be waiting for memory
+				memory_wake(children_memory(jobs->run->children)); // the attempt may be waiting for memory
 			}
 			found = search_attempt(search, attempt);
 		}
@@ -233,7 +233,7 @@ static bool search_job(struct search *search, uint64_t id) {
 	return found;
 }
 
-// Says in `why`, with the names of the circle, that the attempt would wait for itself, if it would.
+// If the attempt would wait for itself, says so in `why`, with the names of the circle.
 static void check_circle(struct added_jobs *jobs, const struct live_attempt *attempt, const uint64_t *ids, size_t n, bool any,
                          struct buf *why) {
 	size_t nblocked = 0, needed = any ? n : 1;
@@ -250,7 +250,7 @@ static void check_circle(struct added_jobs *jobs, const struct live_attempt *att
 	}
 }
 
-// What is waited for, and what that waits for, comes to the front of the line.
+// Brings the jobs, and all jobs that these wait for, to the front of the line.
 static void bring_forward(struct added_jobs *jobs, const uint64_t *ids, size_t n) {
 	struct search search = {.jobs = jobs, .path = BUF_INIT, .forward = true};
 	++jobs->nsearches;
@@ -262,7 +262,7 @@ static void bring_forward(struct added_jobs *jobs, const uint64_t *ids, size_t n
 
 // ---- waiting ----
 
-// What it waited for has ended; with the lock.
+// Called when the jobs of the wait have ended; with the lock.
 static void wait_end(struct wait *wait) {
 	struct added_jobs *jobs = wait->jobs;
 	struct live_attempt *attempt = wait->attempt;
@@ -273,7 +273,7 @@ static void wait_end(struct wait *wait) {
 	run_wake(jobs->run);
 }
 
-// The job has ended: with the lock.
+// Takes a job that has ended out of the wait, which may end by that; with the lock.
 static void wait_forget(struct wait *wait, uint64_t id) {
 	bool found = false;
 	for (size_t i = 0; i < wait->n; ++i) {
@@ -290,7 +290,7 @@ static void wait_forget(struct wait *wait, uint64_t id) {
 	}
 }
 
-// Its jobs that had ended before it began, or with `any` the first of them; with the lock.
+// Takes the jobs out that had ended before the wait began, or with `any` the first of them; with the lock.
 static void forget_ended(struct wait *wait) {
 	const struct added_entry *first = NULL;
 	for (size_t i = 0; i < wait->n;) {
@@ -345,7 +345,7 @@ struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_
 		forget_ended(wait);
 	}
 	if (wait && wait->state == WAITS) {
-		bring_forward(jobs, wait->ids, wait->n); // first: what they stand in front of takes the slot
+		bring_forward(jobs, wait->ids, wait->n); // first: so they take the slot that the attempt lends
 		wait->attempt = attempt;
 		if (attempt) {
 			attempt_wait(jobs, attempt);
@@ -362,7 +362,7 @@ void waits_cancel(struct wait *wait) {
 	if (attempt && wait->state == WAITS && --attempt->nwaits == 0) {
 		attempt_want(jobs, attempt);
 	}
-	if (attempt && attempt->nwaits == 0 && (attempt->slots == LENDS_SLOTS || attempt->slots == WANTS_SLOTS)) { // it goes on
+	if (attempt && attempt->nwaits == 0 && (attempt->slots == LENDS_SLOTS || attempt->slots == WANTS_SLOTS)) { // the job goes on
 		pool_reclaim(jobs->run->pool, attempt->worker, /* waits */ false);
 		attempt->slots = WANTS_LEASE;
 	}
@@ -387,7 +387,7 @@ static void attempts_advance(struct added_jobs *jobs) {
 	}
 }
 
-// One that is over, or NULL.
+// Takes a wait that is over out of the list. Returns it, or NULL if there is none.
 static struct wait *take_over(struct added_jobs *jobs) {
 	struct wait *found = NULL;
 	nested_lock(jobs->run->nested);

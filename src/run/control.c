@@ -1,9 +1,9 @@
 // The control server of a run: answers fairpars that add jobs (feed_added.c), wait for jobs (waits.c), cancel, or ask for the
 // status (control_status.c). slots/control.h is the protocol.
 //
-// Clients connect to the socket of sharing/nested.c, which hands them over with their request: those in a job of the run, who send the
-// number and nonce of their attempt; and, if the run has a name (--run NAME), others by a socket in the user's private directory
-// (slots/place.h).
+// Clients connect to the sockets of sharing/nested.c, which hands them over with their request. A client in a job of the run
+// sends the number and nonce of its attempt; if the run has a name (--run NAME), others connect by a socket in the user's private
+// directory (slots/place.h).
 
 #include "run/run.h"
 
@@ -33,23 +33,23 @@ struct control_client {
 	struct list link;         // of control->clients
 	struct control *control;
 	int fd;
-	bool is_polled;           // and so its request was read
-	bool is_outside;          // came by the name
+	bool is_polled;           // it was polled, and so its request was read
+	bool is_outside;          // it came by the name of the run
 	bool is_answered;         // its answer is in `out`
 	struct buf in, out;       // its request, and the answer
 	struct wait *wait;        // while it waits
-	struct buf ids;           // … for these, uint64_t
-	bool any, one;            // … the first of them; it has named only one
+	struct buf ids;           // IDs of the jobs that the request names, uint64_t
+	bool any, one;            // it waits for the first of them; it has named only one
 };
 
 struct control {
 	struct run *run;
 	struct list clients;
 	size_t n;
-	char mark[10];            // of the run, "@" and 8 random digits: stands behind an ID for who comes by the name
-	size_t first_poll;        // of control_add_polls()
-	struct pool_place place;  // of the name, if it has one
-	struct stat own;          // its socket
+	char mark[10];            // of the run, "@" and 8 random digits: stands behind the IDs that clients by the name get
+	size_t first_poll;        // index of the first descriptor of control_add_polls()
+	struct pool_place place;  // of the run's name, if it has one
+	struct stat own;          // the file of the socket there
 	int lock_fd;              // of the name, or -1
 };
 
@@ -63,7 +63,7 @@ static int listen_by_name(struct control *control) {
 	if (place_open(&control->place, buf_str(&file), &error) != 0) {
 		return diag_error("--run %s: %s", name, buf_str(&error));
 	}
-	int other_fd = place_connect(&control->place); // it may be in the other directory
+	int other_fd = place_connect(&control->place); // a run of that name may be in the other directory
 	control->lock_fd = other_fd < 0 ? place_lock(&control->place) : -1;
 	bool exists = other_fd >= 0 || (control->lock_fd < 0 && errno == EWOULDBLOCK);
 	fd_close(&other_fd);
@@ -85,12 +85,12 @@ static void close_name(struct control *control) {
 		}
 		place_remove_lock(&control->place, control->lock_fd);
 	}
-	fd_close(&control->lock_fd); // behind the unlink: the next of that name makes a socket of its own
+	fd_close(&control->lock_fd); // after the unlink: the next run of that name makes a socket of its own
 }
 
 // ---- clients ----
 
-// Adds a client. It is answered by control_tick(): the jobs that run are locked just now.
+// Adds a client. control_tick() answers it, because nested_lock() is held here.
 static bool claim(void *arg, const struct frame *frame, const char *text, int fd) {
 	static const char many[] = "too many ask it";
 	struct control *control = arg;
@@ -194,7 +194,7 @@ static void read_ids(struct control_client *client, const struct frame *request,
 
 // ---- waiting ----
 
-// The exit status of the wait: of one job its own, of several as that of a run.
+// Returns the exit status of the wait: for one job that of the job, for several jobs that of a run.
 static int wait_status(const struct control_client *client, uint64_t id) {
 	struct added_jobs *added_jobs = client->control->run->added_jobs;
 	int code, failed = 0;
@@ -243,7 +243,7 @@ static void begin_wait(struct control *control, struct control_client *client, c
 
 // ---- cancelling ----
 
-// Ends the attempts that run of the added job, or, if that is 0, of the batch, but the one that asks. Returns whether there were any.
+// Ends the running attempts of the added job `id`, or, if that is 0, of the batch, but for attempt `number`. Returns whether there were any.
 static bool cancel_attempts(struct run *run, uint64_t id, const struct batch *batch, uint64_t number) {
 	bool found = false;
 	nested_lock(run->nested);
@@ -268,7 +268,7 @@ static void cancel_ids(struct control *control, struct control_client *client, c
 	read_ids(client, request, text, &why);
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
 		cancelled += added_jobs_state(run->added_jobs, ids_of(client)[i], &code) == ADDED_THERE;
-		added_jobs_cancel(run, ids_of(client)[i], /* runs */ true); // all of them first: one that ends makes room for another
+		added_jobs_cancel(run, ids_of(client)[i], /* runs */ true); // first mark all of them: one that ends makes room for another
 	}
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
 		uint64_t id = ids_of(client)[i];
@@ -368,7 +368,7 @@ void control_tick(struct control *control, const struct polls *polls) {
 	}
 	const struct pollfd *at = &polls->at[control->first_poll];
 	list_for_each_entry(&control->clients, struct control_client, client, link) {
-		// who waits has no more to say but that it has gone, and who has gone would never know what it has added
+		// a client that waits can only say that it has gone; one that has gone already would never learn the ID of what it adds
 		bool is_open = client->is_polled ? !at++->revents || client->is_answered : !has_gone(client->fd);
 		if (is_open && !client->is_polled) {
 			on_request(control, client);

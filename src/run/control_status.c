@@ -20,12 +20,12 @@ struct run_status {
 	struct run *run;
 	uint64_t now;
 	const struct run_stats *stats;  // with publish_lock()
-	uint64_t queued[STATS_BATCHES + 1], running[STATS_BATCHES + 1]; // of each of stats->batches: jobs, attempts
+	uint64_t queued[STATS_BATCHES + 1], running[STATS_BATCHES + 1]; // for each of stats->batches: queued jobs, running attempts
 	struct buf hosts, waits;
 	struct buf *out;
 };
 
-// The place of the batch in stats->batches; the last one is that of all that have none of their own.
+// Returns the index of the batch in stats->batches; all batches without an entry share the last one, STATS_BATCHES.
 static size_t place_of(const struct run_status *status, const char *batch) {
 	uint32_t place = stats_find(status->stats, batch);
 	return place != MAP_NONE ? place : STATS_BATCHES;

@@ -27,7 +27,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { SKIPS_NAMED = 20 }; // batches skipped because of one, in messages
+enum { SKIPS_NAMED = 20 }; // of the batches that are skipped because of one batch, so many are named in messages
 
 // ---- events ----
 
@@ -52,7 +52,7 @@ void dag_show(const struct run *run) {
 	}
 }
 
-// What the node waits for: its needs, or those that have its items.
+// Publishes what the node waits for: the batches that it needs, or those that emit its items.
 static void publish_waiting(struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
@@ -117,7 +117,7 @@ static int begin_source(struct dag_node *node) {
 	case MANIFEST_FILE0:
 		node->path = source_path(run->manifest, plan);
 		node->source = (struct source_config){.kind = FROM_FILE, .path = node->path};
-		if (run->options->dry_run && access(node->path, R_OK) != 0) { // an earlier batch may be going to make it
+		if (run->options->dry_run && access(node->path, R_OK) != 0) { // without --dry-run an earlier batch may make it
 			diag_note("batch '%s': its items cannot be told yet: '%s': %s", text_shows(plan->name),
 			          text_shows(node->path), strerror(errno));
 			dag_node_fed(node);
@@ -139,7 +139,7 @@ static int begin_source(struct dag_node *node) {
 	return feeds_add_node(run, node, NULL, delimiter);
 }
 
-// One thing less that the node waits for.
+// Notes that the node waits for one thing less.
 static void satisfy(struct dag_node *node) {
 	if (--node->unmet == 0 && dag_node_state(node) == NODE_WAITING) {
 		list_push_back(&node->run->dag->ready, &node->ready);
@@ -208,7 +208,7 @@ static bool is_starved(const struct dag_node *node) {
 	return all;
 }
 
-// Nodes that were skipped, or got fewer items than they should: what follows from that is still to be done. A stack.
+// A stack of nodes that were skipped, or got fewer items than they should, while what follows from that is still to be done.
 struct affected {
 	struct list nodes;
 	size_t nskipped;
@@ -226,7 +226,7 @@ static void skip_one(struct affected *affected, struct dag_node *node, const cha
 		return;
 	}
 	--run->dag->nwaiting;
-	atomic_store_relaxed(&node->state, NODE_SKIPPED); // what is counted by it is counted under the publisher's lock
+	atomic_store_relaxed(&node->state, NODE_SKIPPED); // relaxed: what is counted by the state is counted under the publisher's lock
 	bool is_skipped = dag_node_state(because) == NODE_SKIPPED && !because->failure_seen;
 	const char *how = is_skipped ? "is skipped" : because->is_tainted ? "lacks items" : "failed";
 	if (++affected->nskipped <= SKIPS_NAMED && !run->options->quiet) {
@@ -277,14 +277,14 @@ static void end(struct dag_node *node) {
 		atomic_store_relaxed(&node->state, NODE_ENDED);
 	}
 	struct dag_node *target = node->plan->emits ? dag_node_of(node->run, node->plan->emits) : NULL;
-	bool again = node->again || node->fed_again || atomic_load_relaxed(&node->has_run); // set by workers before the pool removed the queue, under its lock
+	bool again = node->again || node->fed_again || atomic_load_relaxed(&node->has_run); // has_run was set before the pool removed the queue
 	if (target && target != node) {
 		target->fed_again |= again;
 		--target->nfeeders;
 		dag_node_settle(target);
 	}
 	if (dag_node_state(node) != NODE_ENDED || node->is_tainted || node->failure_seen) {
-		return; // skip_after() was called for it
+		return; // skip_after() was called for the node
 	}
 	for (size_t i = 0; i < node->ndependents; ++i) {
 		node->dependents[i]->again |= again;
@@ -353,7 +353,7 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 
 static void connect(struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
-	node->unmet += plan->nneeds + 1; // one until all are connected
+	node->unmet += plan->nneeds + 1; // one more until all nodes are connected
 	for (size_t i = 0; i < plan->nneeds; ++i) {
 		struct dag_node *needed = dag_node_of(node->run, plan->needs[i]);
 		grow_array(&needed->dependents, &needed->dependents_cap, needed->ndependents + 1, sizeof(needed->dependents[0]));
@@ -371,7 +371,7 @@ static void connect(struct dag_node *node) {
 	}
 }
 
-// Is what runs the commands there? Returns 0, or -1 after a message.
+// Is the shell that runs the commands there? Returns 0, or -1 after a message.
 static int check_shell(const struct manifest *manifest, const struct manifest_batch *plan, const char *shell) {
 	const char *error;
 	if (shell && strcmp(shell, "none") == 0) {

@@ -32,7 +32,7 @@ enum { LAST_JOB_MS = 100 }; // after a signal, between two checks whether a job 
 
 // ---- the loop ----
 
-// What the loop always polls; behind these stand the inputs that wait, and what others add.
+// The descriptors that the loop always polls; behind these stand those of inputs that wait, and what other parts add.
 enum { POLL_SIGNAL, POLL_WAKE, POLL_GUARDIAN, POLL_LEASES, POLL_JOBSERVER };
 
 // Polls for signals, wake-ups and the inputs that wait. `timeout_ms` as for poll().
@@ -94,7 +94,7 @@ static void run_loop(struct run *run) {
 		if (run->gate) {
 			next = earlier(next, gate_tick(run->gate, now_ns()));
 		}
-		next = earlier(next, children_term_step(run->children, now_ns())); // what a signal, the above, or --cancel is ending
+		next = earlier(next, children_term_step(run->children, now_ns())); // jobs that a signal, the gate or --cancel is ending
 		if (run->auto_slots) {
 			next = earlier(next, auto_slots_tick(run->auto_slots, now_ns()));
 		}
@@ -122,7 +122,7 @@ static void run_loop(struct run *run) {
 		dag_advance(run);
 		again = run->phase == RUN_RUNNING && feeds_fill(run);
 	}
-	waits_tick(run->added_jobs); // whose last job has ended just now
+	waits_tick(run->added_jobs); // for waits whose last job has ended just now
 	control_finish(run->control);
 	free(polls.at);
 }
@@ -148,7 +148,7 @@ int run_all(struct options *options, struct context *context) {
 	bool opened = setup_open(&run, options) == 0;
 	if (opened) {
 		if (!options->batch_by) {
-			batches_warn_unused(&run); // all are known, but what jobs add
+			batches_warn_unused(&run); // all batches are known, but for those that jobs add
 		}
 		run_loop(&run);
 	}

@@ -15,8 +15,8 @@ int run_all(struct options *options, struct context *context);
 
 // ---- setup.c
 
-// Opens all that the run needs, for run->context and `options`, which are run->options and take what the manifest says. Returns 0, or
-// -1 after a message. What was opened by then is run_end()'s to close, in either case.
+// Opens all that the run needs, for run->context and `options`, which are run->options and take what the manifest says. Returns
+// 0, or -1 after a message. In either case run_end() closes what was opened.
 int setup_open(struct run *run, struct options *options) FP_NODISCARD;
 
 // ---- stop.c; all on the event loop's thread
@@ -47,8 +47,8 @@ int dag_check(const struct options *options, const struct manifest *manifest);
 // -1 after a message.
 int dag_open(struct run *run);
 
-// Does what the ends of jobs and batches have led to: begins batches, skips others. From the event loop, when it was
-// woken.
+// Does what follows from the ends of jobs and batches: begins batches, skips others. From the event loop, when it
+// was woken.
 void dag_advance(struct run *run);
 
 // Prints one line on stderr: how each selected batch stands, and when it will be done if that is known (SIGUSR1).

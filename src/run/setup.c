@@ -2,7 +2,7 @@
 // run_end() closes the parts.
 //
 // The call-backs come on any thread, and without a lock of the pool or the writer unless they say so. What concerns the whole
-// run they leave in a flag for the event loop, and wake that.
+// run they leave in a flag for the event loop, and wake the loop.
 
 #include "run/run.h"
 
@@ -376,7 +376,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 static void on_output_failed(void *arg, int stream, int error) {
 	struct run *run = arg;
 	const char *const names[] = {result_files_name(run), "standard error"};
-	bool unread = error == ETIME; // the limit of run_limit_end(): writer_destroy() tells how much that was
+	bool unread = error == ETIME; // the time limit of run_limit_end() is over: writer_destroy() tells how much was not written
 	if (stream == 2) {
 		diag_error("cannot write to a temporary file for output in '%s': %s: output of jobs is lost, and no more are started",
 		           text_shows(run->temp_dir), strerror(error));
@@ -385,7 +385,7 @@ static void on_output_failed(void *arg, int stream, int error) {
 	}
 	atomic_store_relaxed(&run->trouble, true);
 	if (stream == 1 && error != EPIPE && !unread) {
-		return; // what goes to stdout is still of use
+		return; // what jobs write to stdout is still of use
 	}
 	int none = 0;
 	atomic_compare_exchange_strong(&run->output_error, &none, error); // pairs with the load in stop.c
@@ -484,10 +484,10 @@ int setup_open(struct run *run, struct options *options) {
 		return -1;
 	}
 	end_summary_open(run);
-	if (!options->dry_run) { // else nothing happens
+	if (!options->dry_run) { // a dry run starts no job
 		explain_live_subscribe(run);
 	}
-	if (log_sink_open(run) != 0) { // behind status_display_open(): what --eta reads, --log may empty
+	if (log_sink_open(run) != 0) { // after status_display_open(): --log may empty the file that --eta reads
 		return -1;
 	}
 	signals_block_again();

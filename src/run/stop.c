@@ -35,16 +35,16 @@
 #include <unistd.h>
 
 enum {
-	LAST_COLUMNS = 80,  // of a line of a running job, as it is listed
-	READER_WAIT_S = 5,  // after a signal and the end of the last job, for a reader who does not read
-	KILLED_WAIT_S = 1,  // the same, after a second signal
+	LAST_COLUMNS = 80,  // of the last line of a running job, in the list of jobs
+	READER_WAIT_S = 5,  // how long a reader who does not read is waited for, after a signal and the end of the last job
+	KILLED_WAIT_S = 1,  // how long after a second signal
 };
 
 // Starts nothing more; running jobs go on.
 static void stop(struct run *run) {
 	if (run->phase < RUN_DRAINING) {
 		run->phase = RUN_DRAINING;
-		retry_queue_stop(run->retry_queue); // first: these jobs fail, and the batches that need theirs are skipped
+		retry_queue_stop(run->retry_queue); // first: jobs that wait for a retry fail, and batches that need their batches are skipped
 		feeds_stop(run);
 		dag_stop(run);
 		terminal_cancel(run);
@@ -77,7 +77,7 @@ static void list_child(void *arg, const struct child_view *view) {
 
 static void suspend(struct run *run) {
 	if (proctree_group_is_orphaned()) {
-		return; // the kernel does not stop us, and a SIGCONT right behind the stop misses a process that a job is just forking
+		return; // the kernel would not stop us, and a SIGCONT right after the SIGSTOP misses a process that a job is just forking
 	}
 	pool_pause(run->pool, true);
 	children_settle(run->children);
@@ -92,7 +92,7 @@ static void suspend(struct run *run) {
 	pool_pause(run->pool, false);
 }
 
-// The first one ends the jobs, a second one kills them, a third one kills fairpar.
+// The first signal ends the jobs, a second one kills them, a third one kills fairpar.
 static void answer_ending_signal(struct run *run, int signal) {
 	if (run->phase == RUN_KILLING) { // a reader who does not read holds fairpar up
 		children_kill_with_cookie(run->children);
@@ -139,7 +139,7 @@ static void answer_signal(struct run *run, int signal) {
 		suspend(run);
 		break;
 	case SIGCONT:
-		status_display_resume(run); // perhaps in the foreground
+		status_display_resume(run); // fairpar may be in the foreground now
 		break;
 	case SIGUSR2:
 		status_display_toggle(run);
@@ -180,7 +180,7 @@ void run_answer_signals(struct run *run) {
 
 void run_answer_flags(struct run *run) {
 	if (atomic_load_acquire(&run->halt_now)) { // pairs with the store in halt()
-		publish_set_stop_reason(run, "not all jobs can run at once"); // for --tee: a halt has said why
+		publish_set_stop_reason(run, "not all jobs can run at once"); // only --tee has given no reason yet: a halt has
 		terminate(run);
 	}
 	if (run->hosts && run->phase == RUN_RUNNING && hosts_are_unreachable(run->hosts)) {
@@ -216,12 +216,12 @@ static void say_unread(void) {
 
 void run_limit_end(struct run *run) {
 	if (atomic_load_relaxed(&run->output_error) == ETIME && !run->extended) {
-		run->extended = true; // what that reader did not read was given up
+		run->extended = true; // what the reader did not read was given up: the end may take longer
 		signals_die_within(0, 0, NULL);
 	}
 	if (children_have_ended(run->children) && hosts_are_idle(run->hosts)) {
 		unsigned limit = run->phase == RUN_KILLING ? KILLED_WAIT_S : READER_WAIT_S;
-		// a little earlier, for then the run gets its end
+		// writes end a little earlier than the process, so that the run still comes to its end
 		write_limit_set(now_ns() + limit * NS_PER_S * (run->phase == RUN_KILLING ? 2 : 4) / 5);
 		signals_die_within(limit, run->signal, say_unread);
 	}
@@ -229,10 +229,10 @@ void run_limit_end(struct run *run) {
 
 // ---- the end ----
 
-// Waits for the jobs that run. What was queued or read and is not run yet is lost.
+// Waits for the jobs that run. Items that were read or queued, and have not begun, are lost.
 static void end_jobs(struct run *run) {
 	if (run->pool) {
-		stop(run); // a halt has stopped the pool alone
+		stop(run); // a halt has stopped only the pool
 		pool_wait_idle(run->pool, TIME_NEVER);
 		dag_close(run);
 		feeds_close(run);
@@ -247,22 +247,22 @@ static void end_jobs(struct run *run) {
 	batches_reap(run);
 }
 
-// In a signal handler. The first signal that finds no job left gives a reader as long as one before does; the last one before
-// a signal kills a second, in which the run gets its end.
+// In a signal handler, when no job is left. While `left` signals more may call this, a reader gets as long as run_limit_end()
+// gives one; then, before a signal that kills, half a second, so that the run comes to its end within a second.
 static void hurry_writes(unsigned left) {
 	write_limit_set(now_ns() + (left > 0 ? 4 * NS_PER_S : NS_PER_S / 2));
 }
 
-// No job is left that a signal could end: from now on it ends the wait for a reader who does not read.
+// No job is left that a signal could end: from now on a signal ends the wait for a reader who does not read.
 static void free_signals(struct run *run) {
 	if (!run->signal) {
 		signals_release_after(2, hurry_writes);
 		return;
 	}
-	run_answer_signals(run); // one that came with the first is not to keep the end from being published
+	run_answer_signals(run); // a signal that came with the first must not keep the end from being published
 	publish_end(run, 128 + run->signal, run->signal);
 	run_limit_end(run);
-	// a second signal that came with the first counts as one with it; a third ends the wait for a reader who does not read
+	// after one signal, the next one ends the wait for a reader who does not read; after two, the next one kills
 	signals_release_after(run->phase == RUN_KILLING ? 0 : 1, hurry_writes);
 }
 

@@ -59,8 +59,8 @@ struct levels {
 	size_t n, cap;
 };
 
-// Opens the directory `name` in the open directory `above`, and adds it below the deepest one. Returns it, valid until the next is added; or NULL
-// with errno: ENOTDIR for a link, too.
+// Opens the directory `name` in the open directory `above`, and adds it below the deepest one. Returns the new level, valid until the next is
+// added; or NULL with errno: ENOTDIR for a link, too.
 struct level *levels_enter(struct levels *levels, int above, const char *name);
 
 // Removes the deepest directory from the list. Returns 0, or -1 with errno if the one above cannot be opened again, which then has no descriptor.

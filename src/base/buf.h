@@ -46,7 +46,7 @@ const char *buf_add_until(struct buf *buf, const char *text, const char *mark);
 // The bytes as a string; "" for an empty buffer. Borrowed until the next change.
 const char *buf_str(const struct buf *buf);
 
-// Appends the bytes of `from`, and empties that. If `buf` is empty, it takes over the memory of `from`, and nothing is copied.
+// Appends the bytes of `from`, and empties `from`. If `buf` is empty, it takes over the memory of `from`, and nothing is copied.
 void buf_move(struct buf *buf, struct buf *from);
 
 // Hands the bytes (NUL behind them) over to the caller, who frees them; the buffer is empty afterwards.
@@ -71,7 +71,7 @@ void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max);
 // Appends the bytes in the form for `fd`: if that is a terminal, escaped except for newlines and tabs; else unchanged.
 void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len);
 
-// The number as buf_printf() takes it for %llu: uint64_t is not the same type on each system.
+// Returns the number in the type that buf_printf() takes for %llu: uint64_t is not the same type on each system.
 static inline unsigned long long ull(uint64_t n) {
 	return n;
 }

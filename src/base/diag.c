@@ -110,7 +110,7 @@ void diag_die(const char *format, ...) {
 void diag_bug(const char *file, int line, const char *condition) {
 	diag_note("bug: %s:%d: %s (errno: %s)", file, line, condition, strerror(errno));
 #ifdef FAIRPAR_FAULTS
-	abort(); // a core to look at
+	abort(); // leaves a core to look at
 #endif
 	end();
 }

@@ -39,7 +39,7 @@ void diag_set_writer(int (*fn)(const void *mem, size_t len));
 // True if a message could not be written to stderr since the start.
 int diag_lost(void);
 
-// Called once by diag_die() before the process ends, on the dying thread: to end the running jobs. Must not allocate.
+// Sets a function that diag_die() calls once, on the dying thread: to end the running jobs. The function must not allocate.
 void diag_set_last_words(void (*fn)(void));
 
 // Prints the error, calls the last words, and ends the process with EXIT_TROUBLE. From any thread.

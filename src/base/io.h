@@ -46,7 +46,7 @@ int result_of(int error) FP_NODISCARD;
 // Returns a bit set of the descriptors that were closed (1 << fd), or -1 with errno.
 int fds_sanitize(void) FP_NODISCARD;
 
-// The descriptors that one poll(2) looks at, in an array that is kept from call to call. Zeroed at first, freed by free(at). Before each poll() the owner sets n to 0.
+// The descriptors of a poll(2), in an array kept for the next one. Zeroed at first, freed by free(at). The owner sets n to 0 before each poll().
 struct polls {
 	struct pollfd *at;
 	size_t n, cap;
@@ -79,8 +79,8 @@ int pipe_widen(int fd, int bytes);
 // Returns the descriptor, non-blocking and close-on-exec, for the caller to close(); or -1 with errno. Poll it for POLLIN.
 int wakeup_open(void) FP_NODISCARD;
 
-// Makes it readable until the next wakeup_clear(). From any thread, and in a signal handler.
+// Makes the descriptor readable until the next wakeup_clear(). From any thread, and in a signal handler.
 void wakeup_post(int fd);
 
-// Makes it no longer readable, however often it was posted.
+// Makes the descriptor no longer readable, however often it was posted.
 void wakeup_clear(int fd);

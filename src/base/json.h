@@ -45,7 +45,7 @@ struct json_value {
 
 enum { JSON_MEMBERS_MAX = 128 }; // more than any fairpar writes
 
-// Zeroed, it is ready for json_read().
+// A zeroed reader is ready for json_read().
 struct json_reader {
 	struct json_member {
 		struct json_value key, value;
@@ -70,6 +70,6 @@ bool json_to_u64(const struct json_value *value, uint64_t *ret_number);
 bool json_to_ns(const struct json_value *value, uint64_t *ret_ns);
 bool json_to_double(const struct json_value *value, double *ret_number);
 
-// Decodes base64 (RFC 4648 §4, with its padding) in `len` bytes into `to`, which may be where they stand and has room for
-// len / 4 * 3 bytes. Returns the number of bytes, or SIZE_MAX.
+// Decodes base64 (RFC 4648 §4, with its padding) in `len` bytes into `to`, which may be `text` itself and has room for len / 4 *
+// 3 bytes. Returns the number of bytes, or SIZE_MAX if the text is no base64.
 size_t base64_decode(char *to, const char *text, size_t len);

@@ -1,4 +1,4 @@
-// Encodes an item as a name in a directory, for --results: one path component, whatever the item holds, and for each item another.
+// Encodes an item as a name in a directory, for --results: one path component, whatever the item holds, and no two items have the same.
 
 #include "base/pathname.h"
 

@@ -18,9 +18,9 @@ void pathname_add(struct buf *buf, const char *text, size_t len);
 void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint32_t columns, char *const *names,
                         size_t nnames);
 
-// Shortens, in the path from offset `below` on, each component that is longer than NAME_MAX. If the path does not end in a
-// slash, the last component is a file's: it leaves room for .err or .seq behind it, and a name that could be taken for another
-// item's .err or .seq file is changed (a backslash before its last four bytes). All items have the same last `tail` bytes.
+// Shortens each component that is longer than NAME_MAX, in the path from offset `below` on. If the path does not end in a slash,
+// its last component names a file: room is left for .err or .seq behind it, and a name that could be taken for the .err or .seq
+// file of another item gets a backslash before its last four bytes. The paths of all items end in the same `tail` bytes.
 void pathname_fit(struct buf *path, size_t below, size_t tail);
 
 // Writes the SHA-256 of the bytes (FIPS 180-4) in hexadecimal, as sha256sum prints it, and a NUL.

@@ -18,12 +18,12 @@ struct scratch_file {
 	mutex lock;
 	const char *dir;
 	int fd;              // -1: not open
-	uint32_t *live;      // of each unit: its bytes in use
+	uint32_t *live;      // how many bytes of each unit are in use
 	size_t nunits, live_cap;
 	size_t *spare;       // units with nothing in use, except the one that is being filled
 	size_t nspare, spare_cap;
-	size_t unit;         // the one at hand, which is being filled
-	size_t filled;       // its bytes so far; SCRATCH_UNIT: no unit is at hand
+	size_t unit;         // the index of the unit that is being filled
+	size_t filled;       // bytes of this unit so far; SCRATCH_UNIT: no unit is being filled
 };
 
 struct scratch_file *scratch_create(const char *dir) {

@@ -63,7 +63,7 @@ void mutex_unlock(mutex *m);
 void cond_init(cond *c);
 void cond_fini(cond *c);
 void cond_wait(cond *c, mutex *m);
-// Returns false once `deadline` (now_ns() time, or TIME_NEVER) has passed.
+// As cond_wait(), but returns false once `deadline` (now_ns() time, or TIME_NEVER) has passed.
 bool cond_wait_until(cond *c, mutex *m, uint64_t deadline);
 void cond_signal(cond *c);
 void cond_broadcast(cond *c);

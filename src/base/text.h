@@ -45,10 +45,10 @@ void text_add_time(struct buf *buf, uint64_t ns);
 // sequence; other control characters must not be in it. The locale does not matter, so that the same text is the same everywhere.
 size_t text_columns(const char *text, size_t len);
 
-// The bytes of the character or control sequence that the text (of at least one byte) begins with; sets its columns.
+// Returns how many bytes the character or control sequence has that the text (of at least one byte) begins with; sets its columns.
 size_t text_step(const char *text, size_t len, size_t *ret_columns);
 
-// The bytes of the control sequence that the text begins with (ECMA-48 §5.4: ESC [ and up to a letter or its like), or 0.
+// Returns how many bytes the control sequence has that the text begins with (ECMA-48 §5.4: ESC [ … letter, or its like), or 0.
 size_t text_sequence(const char *text, size_t len);
 
 // Appends the text, its control characters and bytes that are not UTF-8 escaped, in at most `columns` columns; a longer text
@@ -67,7 +67,7 @@ void text_add_one_line(struct buf *buf, const char *said, size_t len, size_t max
 
 // Appends the name of a job: "tests#3", its batch and its number in the batch; "#17", its number in the run (`seq`), if the batch is
 // "default"; "tests" for a command that is no item's (number 0). The batch's name is cut to `columns` columns, as by text_add_cut().
-enum { TEXT_BATCH_COLUMNS = 60 }; // in a line
+enum { TEXT_BATCH_COLUMNS = 60 }; // columns for the name of a batch in a line
 void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns);
 
 // The bytes escaped for a person, cut after 80 bytes, in one of four rotating buffers of the thread: for the arguments of

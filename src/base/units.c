@@ -11,7 +11,7 @@
 
 #define SECOND UINT64_C(1000000000)
 #define CENTURY (SECOND * 86400 * 36500)
-#define LONGEST (SECOND * 1000000000) // 30 years, as GNU parallel's options have always had here
+#define LONGEST (SECOND * 1000000000) // 30 years: the longest duration that GNU parallel's options may have here
 
 int parse_number(const char *text, long least, long most, long *ret_value) {
 	char *end;
@@ -150,7 +150,7 @@ int parse_size(const char *text, enum notation notation, uint64_t *ret_bytes) {
 
 const char *unit_excess(const char *text) {
 	static const char units[] = "KMGTkmgtdDhHsS";
-	enum { MUCH = 1000000000 }; // more than a time, or a count, can be
+	enum { MUCH = 1000000000 }; // no time or count can be that large
 	struct decimal decimal;
 	const char *at = read_decimal(text, PARALLEL_UNITS, &decimal);
 	if (!at || (*at && (!strchr(units, *at) || at[1]))) {

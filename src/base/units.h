@@ -21,13 +21,13 @@ static inline int compare_numbers(uint64_t a, uint64_t b) {
 	return (a > b) - (a < b);
 }
 
-// A decimal number from `least` to `most`.
+// Parses a decimal number from `least` to `most`.
 int parse_number(const char *text, long least, long most, long *ret_value) FP_NODISCARD;
 
 // How numbers and units are written: as GNU parallel takes them, or as a manifest has them.
 enum notation { PARALLEL_UNITS, MANIFEST_UNITS };
 
-// A number with decimals, by hand: strtod() takes "inf", hexadecimal, and the comma of the locale.
+// A number with decimals, read by hand, as strtod() takes "inf", hexadecimal, and the comma of the locale.
 struct decimal {
 	uint64_t whole;     // UINT64_MAX for what is too much
 	double fraction;    // below 1
@@ -38,11 +38,11 @@ struct decimal {
 // are no digits.
 const char *read_decimal(const char *text, enum notation notation, struct decimal *ret_decimal);
 
-// GNU parallel's durations: seconds, or a sum such as 1d3.5h16.6m4s, in either case. A manifest's: 90, 90s, 1.5h, 100ms, 1d;
-// or whole numbers with units from large to small, 1h30m, at most 100 years.
+// Parses a duration. GNU parallel's are seconds, or a sum such as 1d3.5h16.6m4s, in either case. A manifest's are 90, 90s, 1.5h,
+// 100ms, 1d; or whole numbers with units from large to small, 1h30m, at most 100 years.
 int parse_duration(const char *text, enum notation notation, uint64_t *ret_ns) FP_NODISCARD;
 
-// A rate: N/s, N/m or N/h with a decimal N above 0. Gives the nanoseconds from one to the next, which are 1 ns to 30 years.
+// Parses a rate: N/s, N/m or N/h with a decimal N above 0. Gives the nanoseconds from one start to the next, 1 ns to 30 years.
 int parse_rate(const char *text, uint64_t *ret_interval) FP_NODISCARD;
 
 // Writes the rate with that interval (ns) in the same notation: in the first unit that makes it a whole number, else per hour.
@@ -50,10 +50,10 @@ int parse_rate(const char *text, uint64_t *ret_interval) FP_NODISCARD;
 enum { RATE_TEXT = 32 };
 const char *rate_show(char text[RATE_TEXT], uint64_t interval);
 
-// A percentage above 0: N% or N.N%.
+// Parses a percentage above 0: N% or N.N%.
 int parse_percent(const char *text, double *ret_percent) FP_NODISCARD;
 
-// Bytes, below 2^63: K, M, G, T are powers of 1024; k, m, g, t of 1000 as in GNU parallel, where a size is at least 1.
+// Parses a number of bytes below 2^63: K, M, G, T are powers of 1024; k, m, g, t of 1000 as in GNU parallel, where a size is at least 1.
 int parse_size(const char *text, enum notation notation, uint64_t *ret_bytes) FP_NODISCARD;
 
 // Returns the end of the message that refuses a number, a size or a time: ", which is too much", ", which is too little", or

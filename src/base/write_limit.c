@@ -1,4 +1,4 @@
-// How long a write waits for a reader who does not read: for ever, until a signal has ended the run.
+// How long a write waits for a reader who does not read: without end, until a signal ends the run and sets a limit.
 
 #include "base/write_limit.h"
 
@@ -25,7 +25,7 @@ enum {
 
 static atomic_uint_least64_t limit_at = TIME_NEVER;
 static atomic_int wake_fd = -1;              // wakes waiting threads when a limit is set; -1: no thread has waited yet
-static _Thread_local int signals_fd = -1;    // write_limit_watch()
+static _Thread_local int signals_fd = -1;    // the descriptor of write_limit_watch(), or -1
 static _Thread_local bool is_hastened;
 
 void write_limit_set(uint64_t limit) {
@@ -156,7 +156,7 @@ int write_limited(int fd, const void *mem, size_t len) {
 		if (write_wait(fd) != 0) {
 			return -1;
 		}
-		// pipe(7): when it is writable there is room for PIPE_BUF bytes, unless others write to it too
+		// pipe(7): a writable pipe has room for PIPE_BUF bytes, unless others write to it too
 		ssize_t n = write(fd, at, write_piece_len(at, len));
 		if (n > 0) {
 			at += n;
@@ -180,7 +180,7 @@ int write_open(const char *path, int flags, const char *end) {
 	uint64_t say_at = now_ns() + NS_PER_S;
 	sigset_t ending, mask;
 	verify(pthread_sigmask(SIG_BLOCK, NULL, &mask) == 0);
-	sigemptyset(&ending); // the signals that end a run, those of them that would end this process now
+	sigemptyset(&ending); // the signals that end a run and would end this process now
 	for (size_t i = 0; i < nending_signals; ++i) {
 		struct sigaction action;
 		verify(sigaction(ending_signals[i], NULL, &action) == 0);

@@ -36,7 +36,7 @@ struct lines {
 	bool has_rules;    // some lines may be skipped, continue in the next one, or end the source
 	bool skip_first;   // the next line is left out
 	bool is_open;      // --csv: a quote is open, and what is before it is in `joined`
-	size_t most;       // bytes of lines that come as one record; 0: each is one
+	size_t most;       // most bytes of lines that are given as one record; 0: each line is one
 	struct buf joined;
 	struct line_buffer buffer;
 };
@@ -46,7 +46,7 @@ struct record_list {
 	struct buf bytes;    // the arguments of all records
 	struct listed_record { size_t offset, size; uint32_t nargs; const char *bad; } *records;
 	size_t n, cap;
-	size_t at;           // the next one that its reader takes
+	size_t at;           // the index of the next record that is given out
 };
 
 struct source {
@@ -56,7 +56,7 @@ struct source {
 	bool is_joined;      // the current item is in `joined`
 	struct record_list kept; // its items, if they are needed again
 	size_t at;           // the item that is in the next record; unused for the first source
-	size_t count;        // of its group; valid in the group's first source, once loaded
+	size_t count;        // items of its group; valid in the group's first source, once loaded
 };
 
 struct input {
@@ -67,7 +67,7 @@ struct input {
 	struct input_config config;
 	struct splitter splitter;
 	bool splits;         // an item may be split into several arguments, or trimmed
-	bool is_read;        // all of it is in `all`
+	bool is_read;        // all of the input is in `all` (input_read_all())
 	struct record_list all;
 	struct buf scratch;  // of the splitter
 	struct buf record;   // the record of a combination, put together here
@@ -153,7 +153,7 @@ static int lines_open(struct lines *lines, const struct source_config *config, c
 
 // Reads more bytes of the source. Returns INPUT_RECORD when there are more, or the source is at its end.
 static enum input_status lines_fill(struct lines *lines, struct buf *error) {
-	// of a fifo that nobody has opened for writing yet, read() would say end of file; poll() waits (pipe(7), poll(2))
+	// if nobody has opened a fifo for writing yet, read() says end of file, but poll() waits (pipe(7), poll(2))
 	if (lines->polls && poll(&(struct pollfd){.fd = lines->fd, .events = POLLIN}, 1, 0) <= 0) {
 		return INPUT_WAIT;
 	}
@@ -207,7 +207,7 @@ static bool lines_add(struct lines *lines, struct line *line) {
 	return !lines->is_open;
 }
 
-// The next record of CSV, whatever lines it takes. One that the end of the input cuts off is given as it is.
+// Reads the next CSV record, which may take several lines. One that the end of the input cuts off is given as it is.
 static enum input_status next_csv(struct lines *lines, struct line *ret_line, struct buf *error) {
 	for (;;) {
 		enum input_status status = next_line(lines, ret_line, error);

@@ -73,8 +73,8 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 // bytes; record.nargs says how many. Returns false if input_next() gives them one by one.
 bool input_join_records(struct input *input, size_t most);
 
-// Reads on to the end and keeps the records for input_next(), in random order with `shuffle`. Returns INPUT_END; or
-// INPUT_WAIT: then poll input_fd() and call it again. With config.header, input_next() must have given the names before.
+// Reads on to the end and keeps the records for input_next(), in random order with `shuffle`. Returns INPUT_END; or INPUT_WAIT:
+// then poll input_fd() and call this again. With config.header, input_next() must have given the names before.
 enum input_status input_read_all(struct input *input, bool shuffle);
 
 // The number of records that input_read_all() has kept.

@@ -13,7 +13,7 @@
 #include <regex.h>
 
 enum {
-	WINDOW = 4096,             // bytes that are first looked at by a regular expression
+	WINDOW = 4096,             // bytes that a regular expression searches first
 	MOST_BLOCK = INT32_MAX,    // GNU parallel grows no block beyond 2 GiB - 1
 };
 
@@ -126,7 +126,7 @@ static void add_group(struct buf *out, const char *posix, bool *anchored) {
 			*anchored = *anchored || *at == '^' || *at == '$';
 			in_brackets = *at == '[';
 			buf_addc(out, *at);
-			for (size_t n = 1; in_brackets && n <= 2; ++n) { // a bracket that comes first stands for itself
+			for (size_t n = 1; in_brackets && n <= 2; ++n) { // a bracket that comes first in the set stands for itself
 				if ((n == 1 && at[1] == '^') || at[1] == ']') {
 					buf_addc(out, *++at);
 				}
@@ -156,7 +156,7 @@ static int compile(regex_t *regex, const char *prefix, const char *first, const 
 	return result;
 }
 
-// Makes the bytes from `from` to `to` what match() searches.
+// Loads the bytes from `from` to `to`, for match() to search.
 static void load(struct block_splitter *splitter, const char *bytes, size_t from, size_t to) {
 	buf_reset(&splitter->scratch);
 	// the byte before tells whether a line begins here

@@ -72,7 +72,7 @@ struct event_run_start {
 	const char *host;
 	const char *cwd;
 	const char *manifest;   // path, or NULL
-	const char *name;       // of the whole run, as the manifest gives it, or NULL
+	const char *name;       // the name of the run, as the manifest gives it, or NULL
 	const char *joblog;     // path of the run's joblog, if --resume-failed can read it; or NULL
 	const char *parent;     // "RUN/BATCH#n" of the job this fairpar was started by, or NULL
 	const char *argv;       // `nargv` strings one after the other
@@ -111,7 +111,7 @@ struct event_job_start {
 	int pid;                // 0: not started
 	enum event_source source;
 	double lag;             // what its batch was owed then, in turns or seconds; see --trace-service
-	uint64_t queued;        // nanoseconds it was queued before
+	uint64_t queued;        // nanoseconds that it was queued before its start
 	enum event_why why;     // what it last waited for, if it was queued for EVENT_WORTH_A_REASON
 	uint64_t from;          // seq of the job that emitted it, or 0
 	const char *warm;       // with --warm: "yes", or "no, " and why not; or NULL
@@ -124,14 +124,14 @@ struct event_job_start {
 struct event_job_end {
 	struct event_job id;
 	struct result result;   // result.start: of the attempt; 0: it never ran
-	uint64_t queued;        // as of its start
-	unsigned nslots;        // as of its start; from a log: of its job_start, else 1
-	enum event_source source; // as of its start; from a log: of its job_start, else FROM_QUEUE
+	uint64_t queued;        // nanoseconds that it was queued before its start
+	unsigned nslots;        // slots that it took; from a log: as in its job_start, else 1
+	enum event_source source; // where it was found; from a log: as in its job_start, else FROM_QUEUE
 	enum event_next next;
 	uint64_t items;         // items of the attempt: 1, or more with --pack=auto; all are counted
 	bool up_to_date;        // what it creates was there: nothing was run
 	bool allowed;           // its failure is allowed (allow_failure)
-	uint64_t out_bytes, err_bytes; // of its output so far
+	uint64_t out_bytes, err_bytes; // bytes of its output so far
 	const char *why;        // why the attempt could not be started, in words; or NULL
 	const char *tail;       // last lines of the output of a job that has failed for good, or NULL
 	size_t tail_len;
@@ -158,15 +158,15 @@ struct event_wait {
 	const char *batch;      // NULL: all batches wait
 	uint64_t number;        // of the job in the batch that waits; 0: no single job
 	enum event_why why;
-	const char *what;       // what for, in words ("build", "load 9.1 of 8"), or NULL
-	uint64_t since;         // EVENT_WAIT_END: when it began, now_ns() time
-	uint64_t until;         // EVENT_WAIT, live: when it will end, now_ns() time; 0: nobody knows
+	const char *what;       // what it waits for, in words ("build", "load 9.1 of 8"), or NULL
+	uint64_t since;         // EVENT_WAIT_END: when the wait began, now_ns() time
+	uint64_t until;         // EVENT_WAIT, live: when the wait will end, now_ns() time; 0: nobody knows
 };
 
 struct event_lent {
 	struct event_job id;    // the attempt in which the run is; `slot` is the one that was lent
 	const char *to;         // the run: its command line
-	int pid;                // of its fairpar
+	int pid;                // the pid of the run's fairpar
 	unsigned depth;         // 1: a run in the job; 2: a run in a job of that; and so on
 	bool own;               // the run took no further slot, but got the one of the attempt or of the run above it
 	uint64_t start, end;    // now_ns() time
@@ -195,12 +195,12 @@ struct event_dispatch {
 };
 
 struct event_run_end {
-	struct job_counts counts; // with those that are up to date, and those that may fail
+	struct job_counts counts; // includes jobs that are up to date (in ok), and jobs whose failure is allowed (in failed)
 	uint64_t allowed, up_to_date, resumed; // `allowed` is a part of counts.failed, `up_to_date` of counts.ok, `resumed` of none
 	bool unread;            // the rest of the input was not read: its jobs are not among the cancelled ones
 	uint64_t slot_time;     // the sum of stats_batch.slot_time over all batches; from a log: 0
 	int exit_status;
-	int signal;             // that ended the run, or 0
+	int signal;             // the signal that ended the run, or 0
 };
 
 struct event {

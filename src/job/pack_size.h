@@ -7,7 +7,7 @@
 
 enum {
 	PACKSIZE_TARGET_MS = 200, // about how long a process is to take
-	PACKSIZE_LEAST_MS = 10,   // work that is worth a process of its own
+	PACKSIZE_LEAST_MS = 10,   // milliseconds of work that are worth a process of its own
 	PACKSIZE_GROWTH = 4,      // a process has at most so many times the items of the largest before it
 };
 

@@ -73,7 +73,7 @@ struct block {
 // A file of --pipe-part, or a large one that is stdin.
 struct file_part {
 	const char *path;
-	bool is_stdin;           // of --pipe
+	bool is_stdin;           // the file is the stdin of --pipe
 	int fd;
 	char *head;              // the header, which is before each block
 	size_t head_len;

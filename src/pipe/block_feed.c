@@ -24,7 +24,7 @@
 enum {
 	PASS_BYTES = 4 * 1024 * 1024, // bytes that are read between two looks at the signals
 	LARGE_FILE = 256 * 1024,      // a stdin that is a file with so many bytes left is not copied
-	WINDOW = 4096,                // bytes of it that are first searched for the end of a block
+	WINDOW = 4096,                // bytes of such a stdin that are first searched for the end of a block
 	PIECE = 128 * 1024,           // bytes that are read at a time to find where parts end, as in GNU parallel
 	RECORDS_AT_ONCE = 64,         // records that are dealt out between two looks at anything else
 	PARTS_AHEAD = 64,             // blocks of --pipe-part that may wait for a slot: each is no more than a few numbers
@@ -37,7 +37,7 @@ struct blockfeed {
 	struct block_splitter *splitter;
 	struct dealer *dealer;   // of --round-robin, and of --tee with a stream; or NULL
 	struct portion *undealt; // the portion to be dealt out next, or NULL
-	unsigned started, most_jobs; // of --round-robin: how many jobs have begun, and may at most
+	unsigned started, most_jobs; // of --round-robin: how many jobs have begun, and how many may begin
 	struct consumer **consumers; // of --tee: the consumer of each job, by the job's number less 1
 	uint64_t nconsumers;
 	bool flowing;            // of --tee: all jobs are queued (blockfeed_begin())
@@ -57,7 +57,7 @@ struct blockfeed {
 	bool cutting;            // the round's bytes have been read
 	bool first, cut_any;     // in this round: no cut was tried yet; a block was cut off
 	size_t left;             // bytes to read in this round
-	struct buf data;         // what was read; of files, what is looked at
+	struct buf data;         // the bytes that were read from a stream, or that are searched of a file
 	size_t at;               // the offset in `data` of the bytes that are in no block yet
 
 	struct file_part source; // the file that is stdin, if blocks are parts of it; else its path is NULL

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 enum {
-	SMALL_PORTION = 32 * 1024, // bytes at most of portions that are added to each other while they wait
-	WAITING_BYTES = 64 * 1024, // of small portions for one job: what a pipe holds (pipe(7))
-	WAKING_BYTES = 4096,       // bytes of them that are worth waking the job's worker while more are at hand
+	SMALL_PORTION = 32 * 1024, // the most bytes of a portion that is added to one that waits
+	WAITING_BYTES = 64 * 1024, // the most bytes of small portions that wait for one job: what a pipe holds (pipe(7))
+	WAKING_BYTES = 4096,       // so many bytes of small portions are worth waking the job's worker while more are at hand
 };
 
 struct portion {
@@ -163,7 +163,7 @@ static void add_portion(struct dealer *dealer, struct consumer *consumer, struct
 	}
 }
 
-// With the lock.
+// As dealer_deal(), but with the lock.
 static enum deal deal_locked(struct dealer *dealer, struct portion *portion, bool in_order) {
 	bool nobody = dealer->readers == 0;
 	struct consumer *consumer = find_consumer(dealer, portion, in_order);

@@ -31,7 +31,7 @@ enum { NAME_BYTES = 64, EMPTY_MS = 1000, MOVES = 10 };
 
 // ---- files ----
 
-// "fairpar-PID-NUMBER[/FILE]"
+// Writes "fairpar-PID-NUMBER[/FILE]" into `name`, and returns it.
 static const char *group_file(unsigned number, const char *file, char name[static NAME_BYTES]) {
 	snprintf(name, NAME_BYTES, "fairpar-%ld-%u%s%s", (long)getpid(), number, *file ? "/" : "", file);
 	return name;
@@ -141,7 +141,7 @@ static void remove_leftovers(int dir_fd, const char *path) {
 		char *end = entry->d_name;
 		long pid = strncmp(end, "fairpar-", 8) == 0 ? strtol(entry->d_name + 8, &end, 10) : 0;
 		if (pid > 0 && *end == '-' && kill((pid_t)pid, 0) != 0 && errno == ESRCH
-		    && unlinkat(fd, entry->d_name, AT_REMOVEDIR) != 0) { // somebody lives in it, or it has groups
+		    && unlinkat(fd, entry->d_name, AT_REMOVEDIR) != 0) { // there are processes in it, or groups below it
 			remove_leftovers(fd, entry->d_name);
 			unlinkat(fd, entry->d_name, AT_REMOVEDIR);
 		}
@@ -149,8 +149,8 @@ static void remove_leftovers(int dir_fd, const char *path) {
 	closedir(dir);
 }
 
-// `is_own`: this process is in the cgroup, which may have been made for something else. Then no other process may be in it; this
-// also excludes the root cgroup, in which fairpar must not make groups. Returns NULL or the cause.
+// Enables the memory controller for the groups below. `is_own`: this process is in the cgroup, which may have been made for something else,
+// so no other process may be in it; this also excludes the root cgroup, in which fairpar must not make groups. Returns NULL or the cause.
 static const char *enable(struct cgroup_root *root, bool is_own) {
 	if (!root->real && !is_own) {
 		return NULL;
@@ -263,7 +263,7 @@ uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group)
 	return peak > cache ? peak - cache : 0;
 }
 
-// Waits for "populated 0" in cgroup.events, whose changes poll() reports as POLLPRI once it was read.
+// Waits for "populated 0" in cgroup.events. Once that file was read, poll() reports its changes as POLLPRI.
 static void wait_empty(const struct cgroup_root *root, const struct cgroup *group) {
 	char name[NAME_BYTES], text[256];
 	int fd = openat(root->fd, group_file(group->number, "cgroup.events", name), O_RDONLY | O_CLOEXEC);

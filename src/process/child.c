@@ -24,8 +24,8 @@
 
 enum {
 	GUARDIAN_AFTER_MS = 10, // a job that lives so long is worth a guardian, which costs about 1 ms once
-	STOPPED_AFTER_MS = 1000, // when a job is looked at, once, whether the terminal has stopped it
-	DRAIN_GRACE_MS = 1000,   // for what a grandchild still writes after the child's end
+	STOPPED_AFTER_MS = 1000, // how long after its start a job is checked, once, for a stop by the terminal
+	DRAIN_GRACE_MS = 1000,   // how long what a grandchild writes after the child's end is still read
 };
 
 void *child_stack_create(void) {
@@ -43,7 +43,7 @@ struct child {
 	struct pollfd fds[6];       // by enum child_stream, then END, IN, MORE and ROOM; -1: not open, or not now
 	int paused[STREAM_ERR + 1]; // descriptors of the streams that are not read until ROOM is readable, or -1
 	uint64_t time_due;          // when to call children_time_out(), or TIME_NEVER
-	uint64_t stop_due;          // when to look whether it has stopped, or TIME_NEVER
+	uint64_t stop_due;          // when to look whether the terminal has stopped the child, or TIME_NEVER
 	uint64_t linger_until;      // until when to wait for the rest of its group, once the child is a zombie; 0: it is none yet
 	struct memory_claim claim;
 };

@@ -166,8 +166,8 @@ enum child_stream { STREAM_OUT, STREAM_ERR };
 struct output_reader {
 	ssize_t (*readable)(void *arg, enum child_stream stream, int fd);
 	void (*take)(void *arg, enum child_stream stream, const char *bytes, size_t n);
-	// From another thread, while `readable` may be at work: puts the last line so far into `text` of `size` bytes, without
-	// its end. Returns its length, cut to the size, or 0 if there is none or it cannot be had now. Must not block. May be NULL.
+	// From another thread, while `readable` may be at work: puts the last line so far into `text` of `size` bytes, without its
+	// newline. Returns its length, cut to the size, or 0 if there is no line or it cannot be had now. Must not block. May be NULL.
 	size_t (*last_line)(void *arg, char *text, size_t size);
 	int more_fd;
 	void *arg;
@@ -195,7 +195,7 @@ struct child_config {
 	const void *origin;          // names the attempt in children_cancel() and the like; only compared, never looked into
 	const atomic_bool *awaited;  // true: a running job waits for it, so it gets memory first; or NULL
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
-	const char *unlink_path;     // absolute, or NULL: a file that the child makes, incomplete if fairpar is killed before the child's end
+	const char *unlink_path;     // absolute path of a file that the child makes, or NULL: unlinked if fairpar is killed before the child's end
 	bool forks;                  // likely to have children of its own (a shell): the guardian is started before the child
 	bool own_group;              // own process group (all but the xargs personality)
 	bool foreground;             // its process group becomes the foreground group of the terminal stdin_fd

@@ -1,9 +1,13 @@
 // The table of running children, for the files of this room; its public part is in process/child.h.
 //
 // [C1] An entry is listed from before its child executes until just before the child is reaped. So the child's pid, and the
-// number of its group, are nobody else's while they are listed, and every program that runs is listed. The child itself writes
-// the number by which kill(2) reaches it into the reserved place (spawn_config.listed). Enforced by child_run(): unlist, then
-// wait4().
+//      number of its group, are nobody else's while they are listed, and every program that runs is listed. The child itself
+//      writes what kill(2) takes for it into its reserved place (spawn_config.listed). Enforced by child_run(): unlist,
+//      then wait4().
+// [C2] All signals to groups go to listed entries: under the lock, or by the entry's own worker, which alone unlists
+//      it. The guardian and children_last_words() read the table without the lock; for them [C1] is enough.
+// [C3] Once termination has begun, no child misses its signals: it was listed by then, or children_list() begins to end it.
+//      For clean-up commands termination begins with children_kill().
 
 #pragma once
 
@@ -49,7 +53,7 @@ struct children {
 	unsigned nrunning;
 	uint64_t stopped_at;     // when children_signal() stopped the children, if they are still stopped; else 0
 	uint64_t stopped;        // nanoseconds for which earlier calls of children_signal() had stopped the children
-	unsigned *free_slots;    // entries of the guardian's table that were used before
+	unsigned *free_slots;    // the free entries of the guardian's table that were used before
 	size_t nfree, free_cap;
 	bool has_killed;         // since termination began, the last step of the sequence was sent to a child
 	atomic_uint nmarked;     // listed children that are marked; set under the lock
@@ -97,7 +101,7 @@ bool children_is_marked(struct children *children, const struct running_child *r
 // For one start that fails again and again for lack of processes, memory or descriptors: how it has waited so far.
 struct start_backoff {
 	uint64_t pause;       // the last pause between two tries, in nanoseconds
-	uint64_t alone_since; // since when no other child was running, or 0
+	uint64_t alone_since; // since when there has been no other running child; 0: there is one
 };
 
 // Returns the flag that is set once no more children are started: clean-up commands if `cleanup`, else all others. It is read

@@ -24,7 +24,7 @@
 #include <time.h>
 
 enum { GRACE_MS = 300, GONE_MS = 2000, MOST_REVIVALS = 100 };
-enum { OWN_FDS = 2, ALL_FDS = OWN_FDS + GUARDIAN_FDS };  // the pipe, the table, and the kept ones: the guardian has them as 3, 4 and so on
+enum { OWN_FDS = 2, ALL_FDS = OWN_FDS + GUARDIAN_FDS };  // descriptors: the pipe, the table and kept_fds, which the guardian has as 3, 4 and so on
 
 // Where the paths begin, one for each entry: behind the table, in its file. They are not mapped, so that they cost neither
 // address space nor, as long as nobody uses them, anything at all.
@@ -51,7 +51,7 @@ void group_table_kill(struct group_table *table, int signal) {
 	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
 		int target = atomic_load_acquire(&table->targets[i]);
 		int session = target > 0 ? atomic_load_relaxed(&table->session) : SESSION_ANY;
-		if (target != 0 && target != -1 && (session == SESSION_ANY || getsid(target) == session)) { // -1 would be everybody
+		if (target != 0 && target != -1 && (session == SESSION_ANY || getsid(target) == session)) { // kill(-1) would reach everybody
 			kill(target, signal);
 		}
 	}

@@ -46,13 +46,13 @@ struct group_table {
 	atomic_int targets[GROUPS_MAX]; // what kill(2) takes for each entry: -group, or a pid; 0: the entry is free
 };
 
-// A signal to all that is listed; lock-free and async-signal-safe.
+// Sends the signal to all groups and processes in the table; lock-free and async-signal-safe.
 void group_table_kill(struct group_table *table, int signal);
 
 struct guardian {
 	struct group_table *table; // of this process; shared if table_fd >= 0
 	int table_fd;              // memory that holds the table; -1: there can be no guardian
-	atomic_int pipe_fd;        // the write end, or -1; POLLERR on it: the guardian has died
+	atomic_int pipe_fd;        // the write end of the guardian's pipe, or -1; POLLERR on it: the guardian has died
 	unsigned nrevived;         // how often it was started again
 	atomic_bool is_tried;      // a start was tried, or there is to be none
 	_Atomic(pid_t) pid;        // 0 until it runs
@@ -80,7 +80,7 @@ int guardian_fd(const struct guardian *guardian);
 // True until a start was tried; without a lock.
 bool guardian_is_wanted(struct guardian *guardian);
 
-// Descriptors that a guardian started from now on has open until it ends.
+// The descriptors that the guardian has open until it ends, besides its own.
 enum guardian_fd {
 	GUARDIAN_SLOTS,      // the connection to a pool
 	GUARDIAN_SPARE,      // the connection by which spare slots of that pool are lent
@@ -101,5 +101,5 @@ void guardian_start(struct guardian *guardian);
 // Starts the guardian again after it has died, which POLLERR on pipe_fd reports. From the thread of the event loop.
 void guardian_revive(struct guardian *guardian);
 
-// Says goodbye to the guardian and waits for its end. When no job runs and no other thread uses it any more.
+// Says goodbye to the guardian and waits for its end. To be called when no job runs and no other thread uses it any more.
 void guardian_fini(struct guardian *guardian);

@@ -23,9 +23,9 @@ enum {
 	KNOWN = 3,           // so many jobs of a batch must have ended before the need of the others is known
 	OTHERS_PART = 20,    // one part in 20 of the memory is left to other programs by jobs that do not declare their need
 	FRESH_MS = 250,      // how long a reading is used; jobs that start meanwhile count as if they had used nothing yet
-	WANT_SAMPLE_MS = 10, // the least time between two looks at the running jobs; and at least
-	SAMPLE_PART = 50,    // … times as long as the last look took
-	ALONE_MS = 5000,     // so long no job starts only because no other one runs, unless it is awaited: what the others wait for is to come first
+	WANT_SAMPLE_MS = 10, // the least pause between two looks at the running jobs
+	SAMPLE_PART = 50,    // a pause is also at least so many times as long as the look before it took
+	ALONE_MS = 5000,     // how long only an awaited job starts just because none runs: what other jobs wait for is to come first
 };
 void memory_init(struct memory *memory) {
 	*memory = (struct memory){.meminfo = "/proc/meminfo", .groups_root = "", .root = {.fd = -1}};
@@ -154,7 +154,7 @@ static void add_to_entry(struct memory_entry *entry, const struct memory_claim *
 	entry->need = need > entry->need ? need : entry->need;
 }
 
-// To be called when what is reserved has changed.
+// Tells the other fairpars what is reserved. To be called when that has changed.
 static void publish(struct memory *memory) {
 	if (!memory->ledger) {
 		return;
@@ -177,7 +177,7 @@ static struct memory_others look_at_others(const struct memory *memory, uint64_t
 
 // ---- the rule ----
 
-// Counts a job that is admitted, or no longer is.
+// Counts the claim's job as admitted (`change` is 1), or no longer (-1).
 static void count(struct memory *memory, const struct memory_claim *claim, int change) {
 	memory->nadmitted += (size_t)change;
 	if (claim->learned) {
@@ -202,7 +202,7 @@ static bool is_awaited(const struct memory_claim *claim) {
 	return claim->awaited && atomic_load_relaxed(claim->awaited);
 }
 
-// Returns whether no job has run for ALONE_MS: so long what the others wait for could have come first.
+// Returns whether no job has run for ALONE_MS: then a job may start alone even if no other one awaits it.
 static bool is_due(const struct memory *memory) {
 	return memory->nadmitted == 0 && now_ns() >= memory->alone_due;
 }
@@ -314,7 +314,7 @@ static void note_change(struct memory *memory) {
 	cond_broadcast(&memory->changed);
 }
 
-// The claim's job is about to start.
+// Admits the claim, as its job is about to start.
 static void begin(struct memory *memory, struct memory_claim *claim) {
 	list_push_back(&memory->admitted, &claim->link);
 	claim->expected = claim->learned ? atomic_load_relaxed(&claim->learned->most) : 0;

@@ -39,7 +39,7 @@ struct memory {
 	mutex lock;             // guards all members but those that are set before `mode` and constant once it is set
 	cond changed;           // signalled when `nchanges` grows
 	uint64_t nchanges;      // counts the changes of anything that waiting claims look at
-	enum memory_mode mode;  // found out by the first claim that says what it needs
+	enum memory_mode mode;  // found out by the first claim with a declared need
 	bool proven;            // a job has entered a cgroup
 	atomic_bool has_waited, has_exceeded, has_missed; // the message for each was printed
 	const char *meminfo;    // /proc/meminfo
@@ -54,7 +54,7 @@ struct memory {
 	const struct memory_claim *tried; // the claim that is being decided, or NULL; the ledger counts it already
 	uint64_t wants;         // bytes that the last claim to be decided needs and did not find, or 0; 0 without a ledger
 	uint64_t available, total; // bytes as read last; 0: never
-	uint64_t fresh_until;   // now_ns() time: both are read again after it
+	uint64_t fresh_until;   // now_ns() time: `available` and `total` are read again after it
 	uint64_t kills;         // the kernel's kills in the own cgroups that were attributed to a job, or were there before
 	bool counts_kills;      // `kills` is set: a claim that learns was opened
 	uint64_t want_due;      // now_ns() time: the running jobs are not looked at before it
@@ -80,7 +80,7 @@ struct memory_claim {
 	struct cgroup group;
 };
 
-// Nothing is read before the first claim but the environment (FAIRPAR_CGROUP_ROOT).
+// Makes the struct. Before the first claim nothing is read but the environment (FAIRPAR_CGROUP_ROOT).
 void memory_init(struct memory *memory);
 // Gives back the cgroup. To be called when no claim is open any more and the guardian has ended.
 void memory_fini(struct memory *memory);
@@ -141,7 +141,7 @@ void memory_learned_end(struct memory_learned *learned, uint64_t bytes);
 
 struct memory_room {
 	uint64_t limit; // the lowest of the limits; UINT64_MAX: none is set
-	uint64_t left;  // the least that is left below one of them, counting inactive file cache as free; UINT64_MAX: none is set
+	uint64_t left;  // the least that is left below any of the limits, counting inactive file cache as free; UINT64_MAX: none is set
 	uint64_t kills; // processes of the own group that the kernel has killed so far for want of memory; 0 if it does not tell
 };
 
@@ -151,10 +151,10 @@ struct memory_room memory_room_observe(const char *root);
 
 // ---- figures
 
-// "1.5G", in one of two buffers of the thread.
+// Returns the number of bytes as "1.5G", in one of two buffers of the thread.
 const char *memory_show(uint64_t bytes);
 
-// The bytes of the line "NAME N kB" in the text of /proc/meminfo, `name` with its colon; returns false if there is none.
+// Gets the bytes from the line "NAME N kB" in the text of /proc/meminfo, `name` with its colon; returns false if there is none.
 bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) FP_NODISCARD;
 
 // ---- what the jobs of several fairpars that share slots are to need: a file that each of them maps, with an entry for each ----

@@ -52,8 +52,8 @@ static bool list_has(const char *list, const char *word) {
 // This process's cgroups, borrowed from the text of /proc/self/cgroup; NULL where there is none.
 struct groups { const char *v2, *v1; };
 
-// Takes the path from a line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b"; cgroups(7)) if it is that of cgroup v2, or the
-// first of that controller (NULL: of none). The line is taken apart.
+// Takes the path from a line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b"; cgroups(7)) if the line is that of cgroup v2,
+// or the first one of that controller (NULL: no controller). The line is taken apart.
 static void take_group(char *line, const char *controller, struct groups *groups) {
 	char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
 	if (!path) {

@@ -97,7 +97,7 @@ struct stat_fields {
 	pid_t parent, group;
 	unsigned long long cpu;   // in ticks, of the process and the children that it has waited for
 	long threads;
-	unsigned long long start; // in ticks since boot: with the number, it tells one process from all others
+	unsigned long long start; // in ticks since boot: with the pid, it tells one process from all others
 };
 
 // Returns false if there is no such process.
@@ -193,7 +193,7 @@ uint64_t proctree_memory(pid_t root) {
 		char path[64];
 		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 		snprintf(path, sizeof(path), "/proc/%ld/statm", (long)tree.pids[i]);
-		unsigned long long size, resident, shared; // proc(5); a process that has gone has none
+		unsigned long long size, resident, shared; // statm of proc(5), in pages; it cannot be read once the process has gone
 		if (proc_read(AT_FDCWD, path, &text) == 0
 		    && sscanf(buf_str(&text), "%llu %llu %llu", &size, &resident, &shared) == 3 && resident > shared) {
 			pages += resident - shared;
@@ -397,7 +397,7 @@ double activity_sample(struct activity *activity, const pid_t *pids, size_t n, u
 		}
 		proctree_fini(&tree);
 		sample.pids[i] = pids[i];
-		double used = 0, seconds = (double)(now - activity->at) / 1e9; // processors, of a process with threads
+		double used = 0, seconds = (double)(now - activity->at) / 1e9; // `used`: processors that a tree with threads has used
 		for (size_t k = 0; k < activity->n && has_threads && seconds > 0; ++k) {
 			if (activity->pids[k] == pids[i] && sample.ticks[i] >= activity->ticks[k]) {
 				used = (double)(sample.ticks[i] - activity->ticks[k]) / (double)sysconf(_SC_CLK_TCK) / seconds;

@@ -18,8 +18,8 @@ void signals_defer(sigset_t *ret_mask);
 // context_capture() and before children_create(). Returns a non-blocking descriptor (signalfd) to poll, or -1 with errno.
 int signals_open(void) FP_NODISCARD;
 
-// Has the descriptor of signals_open() report one more signal, also if it was ignored: SIGCHLD, when a job stops or
-// ends. Before the first thread is started. Returns 0, or -1 with errno.
+// Has the descriptor of signals_open() report one more signal, even one that was ignored: SIGCHLD, which comes when a job stops
+// or ends. Before the first thread is started. Returns 0, or -1 with errno.
 int signals_add(int fd, int signal) FP_NODISCARD;
 
 // Has the descriptor of signals_open() report SIGCHLD too (`on`), or not any more; after signals_add() for SIGCHLD it always

@@ -178,7 +178,7 @@ UNCHECKED static int child_context(struct exchange *x) {
 		int ignore = sigismember(&context->ignored, signal);
 		if (ignore != sigismember(&x->config->world->ignored, signal)) {
 			struct sigaction action = {.sa_handler = ignore == 1 ? SIG_IGN : SIG_DFL};
-			sigaction(signal, &action, NULL); // cannot fail for a signal that was found or not found ignored
+			sigaction(signal, &action, NULL); // cannot fail: the signal was found ignored, here or by context_capture()
 		}
 	}
 	if (context->umask != (mode_t)-1) {

@@ -11,15 +11,15 @@
 
 // ---- what the texts of /proc say; these calls return false if a figure is missing ----
 
-// Text of /proc/stat: the threads that run or wait for a processor or a disk now, without the calling one. It is no average over
-// minutes, as in GNU parallel: so each start counts when the next one is considered.
+// Gets from the text of /proc/stat how many threads run or wait for a processor or a disk now, without the calling one. It is no
+// average over minutes, as in GNU parallel: so each start counts when the next one is considered.
 bool sysload_parse_load(const char *text, uint64_t *ret_load) FP_NODISCARD;
 
 // Pages swapped so far.
 struct swapped {
 	uint64_t in, out;
 };
-// Text of /proc/vmstat.
+// Gets the pages swapped so far from the text of /proc/vmstat.
 bool sysload_parse_swapped(const char *text, struct swapped *ret_swapped) FP_NODISCARD;
 
 // Returns whether the machine was swapping between the two readings: whether pages went both in and out. If they only go out, or
@@ -37,7 +37,7 @@ unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n);
 
 // ---- what the kernel says now; on failure these calls return false with errno (0: the file lacks the figure) ----
 
-// As sysload_parse_load() and sysload_parse_swapped().
+// Read /proc/stat and /proc/vmstat, for sysload_parse_load() and sysload_parse_swapped().
 bool sysload_load(uint64_t *ret_load) FP_NODISCARD;
 bool sysload_swapped(struct swapped *ret_swapped) FP_NODISCARD;
 // Bytes that new programs can have without swapping (proc(5), MemAvailable).
@@ -55,7 +55,7 @@ struct pressure_totals {
 struct pressure {
 	const char *root;      // the `root` of pressure_open(); borrowed
 	char *group;           // directory of this process's cgroup v2, or NULL; owned
-	char *accounts;        // directory of its cgroup v1 with cpuacct.usage, or NULL; owned
+	char *accounts;        // directory of this process's cgroup v1 with cpuacct.usage, or NULL; owned
 	uint64_t sampled;       // now_ns() time
 	struct pressure_totals before;
 };

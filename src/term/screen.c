@@ -3,8 +3,8 @@
 //   GONE --screen_draw()--> SHOWN --screen_enter(), screen_clear()--> GONE
 //
 // `busy` is set while a thread writes what changes the state; other threads wait until it is cleared. `writers` counts the
-// threads between screen_enter() and screen_leave(); while there are any, nothing is drawn. A writer that leaves draws the
-// previous text again, so that it does not flicker where output comes often; only screen_draw() brings new text.
+// threads between screen_enter() and screen_leave(); while there are any, nothing is drawn. What the lines said may be out of
+// date when the last writer leaves: it calls `changed`, and only screen_draw() draws again, with new text.
 
 #include "term/screen.h"
 
@@ -103,7 +103,7 @@ static void put_locked(const struct buf *bytes) {
 	cond_broadcast(&screen.free);
 }
 
-// The lock is held, and given back meanwhile.
+// Erases the own lines, and writes `last` in their place. The lock is held, and given back meanwhile.
 static void clear_locked(const char *last) {
 	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	if (screen.shown) {
@@ -242,7 +242,7 @@ void screen_leave(int fd, int last) {
 		screen.rest = now_ns() + (uint64_t)PIPE_MS * NS_PER_MS;
 	}
 	if (screen.wants && !screen.shown && !screen.called && may_draw()) {
-		again = screen.called = true; // what the lines said is out of date
+		again = screen.called = true; // what the lines said is out of date: they are to be drawn anew
 	}
 	unlock();
 	if (again) {
@@ -267,7 +267,7 @@ void screen_begin_line(void) {
 	screen.in_line = false; // if two threads say something at a time, one of them ends the line
 	unlock();
 	if (in_line) {
-		(void)!write_limited(STDERR_FILENO, "\n", 1); // what fails here fails again with what follows
+		(void)!write_limited(STDERR_FILENO, "\n", 1); // if this fails, so does the write that follows
 	}
 }
 

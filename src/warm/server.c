@@ -35,7 +35,7 @@ static struct {
 	int socket, table_fd, object_fd;
 	size_t table_size;
 	char *table;
-	unsigned nfds;                 // open before anything of the program was initialized
+	unsigned nfds;                 // descriptors that were open before anything of the program was initialized
 	void *tid_address;             // where the kernel writes the thread's id
 	void *robust_list;
 	size_t robust_size;
@@ -62,7 +62,7 @@ static unsigned long read_number(const char **at) {
 	return value;
 }
 
-// Entries of a directory in /proc/self, or 0.
+// Counts the entries of a directory in /proc/self; 0 if it cannot be read.
 static unsigned count_entries(const char *path) {
 	char bytes[2048] __attribute__((aligned(8)));
 	unsigned n = 0;
@@ -231,7 +231,7 @@ static void become_job(void) {
 	char **env = take_strings(strings, &at, request->nargs);
 	server.layout.arg_end = server.layout.env_start = (uintptr_t)at;
 	take_strings(env, &at, request->nenv);
-	environ = __environ = env; // main() is handed this one; two names of one variable
+	environ = __environ = env; // main() is handed this array; both are names of one variable
 	server.layout.env_end = (uintptr_t)at;
 	syscall(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &server.layout, sizeof(server.layout), 0);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &request->mask, NULL, sizeof(request->mask));

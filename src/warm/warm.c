@@ -35,9 +35,9 @@ enum {
 	ANSWER_S = 10,    // a server that is silent for so long is taken for one that was stopped or hangs
 	FDS_SHARE = 3,    // no server is started once a third of the descriptors is in use
 	SHELLS_MAX = 8,   // shells that a worker knows at a time
-	AUTO_AFTER = 6,   // a server costs about as much as one execution and saves more than half of each
+	AUTO_AFTER = 6,   // executions before a shell gets a server, which costs about as much as one and saves more than half of each
 	DEATHS_MAX = 3,   // deaths of a shell's servers; after so many somebody means to kill them
-	REFRESH_MS = 100, // between looks at what others may have changed; a look costs a hundredth of a short job
+	REFRESH_MS = 100, // pause between looks at what others may have changed; a look costs a hundredth of a short job
 };
 
 struct warm_server {
@@ -46,7 +46,7 @@ struct warm_server {
 	int socket;
 	const struct guardian *guardian; // in whose table of running children a job enters itself
 	struct buf request;
-	bool is_lost;       // it has failed, and is to be closed
+	bool is_lost;       // the server has failed, and is to be closed
 };
 
 // What a process that this one starts would inherit.
@@ -476,7 +476,7 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 	if (!shell->server) {
 		shell->why = fitness_refusal(shell->path);
 		if (!shell->why) {
-			refresh_inherited(warm, 0); // before it starts: what is changed from now on is found later
+			refresh_inherited(warm, 0); // before the server starts: what is changed from now on is found later
 			shell->inherited = warm->inherited.hash;
 			shell->server = server_open(job, warm->guardian, &shell->why);
 		}

@@ -1,4 +1,4 @@
-// Which options do not go together, which do nothing beside another one, and which are in $PARALLEL and not read.
+// Which options exclude each other, which do nothing beside another one, and which stand in $PARALLEL and are not read.
 
 #include "cli/parser.h"
 

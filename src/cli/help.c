@@ -95,7 +95,7 @@ static void add_full(struct buf *text, const struct option_info *option) {
 	buf_addc(text, '\n');
 	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT;
 	buf_adds(&words, option->brief);
-	// the first letter of the text begins a sentence; the brief becomes one
+	// the brief becomes a sentence, so its first letter becomes a capital
 	if (words.data[0] >= 'a' && words.data[0] <= 'z') {
 		words.data[0] = (char)(words.data[0] - 'a' + 'A');
 	}

@@ -26,11 +26,11 @@ bool option_results_is_table(const char *path) {
 	return ending && (strcasecmp(ending, ".csv") == 0 || strcasecmp(ending, ".tsv") == 0 || strcasecmp(ending, ".json") == 0);
 }
 
-// A file that is written for an option, or read.
+// A file that is written for an option, or read for one.
 struct named_file {
 	enum option_id option;     // the option that names the file
 	const char *read_as;       // of a file that is read: what messages call it; NULL: it is written
-	const char *path;          // NULL: it is a descriptor only
+	const char *path;          // NULL: the file is only a descriptor
 	int fd;                    // the descriptor that the name stands for, or -1
 	char *ends_at;             // owned: the end of the symbolic links, if the file does not exist yet; or NULL
 	bool is_found, is_regular;

@@ -1,5 +1,5 @@
-// The machines that jobs run on: -S, --sshloginfile, --launch, the nodes of an allocation of Slurm or pilots, which are asked for; and
-// the variables that go there (--env).
+// The machines that jobs run on: -S, --sshloginfile, --launch, the nodes of an allocation of Slurm, or pilots, for which Slurm
+// is asked; and the variables that go to these machines (--env).
 
 #include "cli/parser.h"
 

@@ -99,7 +99,7 @@ static int settle_sources(struct options *o) {
 	return 0;
 }
 
-// --colsep with --csv: the byte that separates columns.
+// Settles --colsep with --csv: which byte separates columns.
 static int settle_csv(struct options *o) {
 	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	o->input.csv = ',';
@@ -301,7 +301,7 @@ static int settle_machines(struct options *o) {
 	return option_conflicts_check(o) != 0 || add_pilots(o) != 0 ? -1 : settle_hosts(o);
 }
 
-// The first of the command's words, behind its first one, that is an option of fairpar; or NULL.
+// Returns the first of the command's words, behind its first one, that is an option of fairpar; or NULL.
 static const char *option_behind(const struct options *o) {
 	enum option_id id;
 	for (size_t i = 1; i < o->ncommand; ++i) {
@@ -450,7 +450,7 @@ int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 		join_words(o, words, nwords);
 		hint_at_quotes(o, words, nwords);
 		bool plain = !o->tag && !o->keep_order && o->output == OUTPUT_GROUP && !o->dry_run;
-		// a program that asks, or draws, needs the terminal itself: it gets it as with --tty
+		// a program that asks or draws needs the terminal itself, and gets it as with --tty
 		o->tty = o->tty || (sem->foreground && plain && !sem->input && isatty(STDIN_FILENO) == 1);
 		o->nsources = 0;
 		*add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = &sem->line, .nargs = 1};

@@ -73,7 +73,7 @@ int opt_delimiter(struct parser *parser, const char *value) {
 }
 
 int opt_replace(struct parser *parser, const char *value) {
-	if (value && *value) { // else it stays {}
+	if (value && *value) { // else TOKEN_ITEM stays {}
 		parser->options->tokens.name[TOKEN_ITEM] = value;
 	}
 	return 0;
@@ -121,7 +121,7 @@ int opt_manifest(struct parser *parser, const char *value) {
 
 // ---- blocks and packing ----
 
-// SIZE, or -N for so many parts for each slot.
+// SIZE, or -N for N blocks for each slot.
 int opt_block(struct parser *parser, const char *value) {
 	long parts;
 	uint64_t bytes = 0;
@@ -307,7 +307,7 @@ int opt_semaphore_timeout(struct parser *parser, const char *value) {
 int opt_tagstring(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
-	int ignored = parse_escapes(&bytes, value); // what is no escape stays as it is, as in GNU parallel
+	int ignored = parse_escapes(&bytes, value); // text that is no escape stays as it is, as in GNU parallel
 	(void)ignored;
 	if (memchr(buf_str(&bytes), '\0', bytes.len)) {
 		return option_fail(parser->id, "must not hold NUL");

@@ -66,7 +66,7 @@ static bool has_spelling(const struct option_info *option, const char *name, siz
 	return option->spellings && word_is_in(option->spellings, name, len);
 }
 
-// Is the prefix that of a name which GNU parallel has, too?
+// True if the name of an option that GNU parallel has, too, begins with the prefix.
 static bool is_gnu_prefix(const struct option_info *option, const char *name, size_t len) {
 	size_t word_len;
 	return option->spellings && (find_prefixed(option, name, len, &word_len) ||
@@ -89,7 +89,7 @@ bool option_is_name(const char *name, size_t len, enum option_id *ret_id) {
 	return find_name(name, len, /* in_spellings */ false, ret_id);
 }
 
-// Finds the options of GNU parallel that have a name which begins like this.
+// Finds the options of GNU parallel that have a name with this beginning.
 static enum option_match find_by_prefix(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
                                         const char **ret_suggestion) {
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;

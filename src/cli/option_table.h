@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Each reader of the table defines the macros of the rows that it wants; the others are nothing.
+// Each file that includes the table defines the macros of the rows that it wants; the other rows become nothing.
 #define GROUP(id, ...) id,
 enum option_group {
 #include "cli/options.def"
@@ -45,7 +45,7 @@ enum option_list {
 // The options of each list, in its order, and NOPTIONS behind the last one.
 extern const enum option_id *const option_lists[NLISTS];
 
-// How an option has its value.
+// How an option gets its value.
 enum value_way {
 	VALUE_NEVER,
 	VALUE_ALWAYS,
@@ -72,7 +72,7 @@ enum option_match {
 enum option_match option_find_long(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
                                    const char **ret_suggestion);
 
-// True, with the option in *ret_id, if fairpar has one of that name, in full.
+// True, with the option in *ret_id, if fairpar has an option of that full name.
 bool option_is_name(const char *name, size_t len, enum option_id *ret_id);
 
 // True, with the option in *ret_id, if a word behind a single dash is likely to be that option's name, and not a bundle of

@@ -48,7 +48,7 @@ static bool is_number(const char *text) {
 	return digits > 0 && text[digits] == '\0';
 }
 
-// The number behind a letter that may have one, in the same word or, as GNU parallel takes it, in the next: -l5, -l 5.
+// Reads the number behind a letter that may have one, in the same word or, as GNU parallel takes it, in the next: -l5, -l 5.
 static void read_number(struct parser *parser, const char *rest) {
 	if (*rest && is_number(rest)) {
 		parser->value = rest;
@@ -163,7 +163,7 @@ static int parse_options(struct parser *parser) {
 
 // ---- the command and its items ----
 
-// Is the word `separator`, or that with a + behind it?
+// True if the word is `separator`, or `separator` and a +.
 static bool is_this_separator(const char *word, const char *separator) {
 	size_t len = strlen(separator);
 	return strncmp(word, separator, len) == 0 && (word[len] == '\0' || strcmp(word + len, "+") == 0);
@@ -189,7 +189,7 @@ static int parse_group(struct parser *parser) {
 	char *const *words = parser->at;
 	size_t n = skip_words(parser);
 	bool names_files = is_this_separator(separator, o->arg_file_sep);
-	bool links = separator[strlen(names_files ? o->arg_file_sep : o->arg_sep)] == '+'; // to the source before, if there is one
+	bool links = separator[strlen(names_files ? o->arg_file_sep : o->arg_sep)] == '+'; // the items go in step with the source before, if there is one
 	if (!names_files) {
 		bool linked = links && o->nsources > 0;
 		*add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = words, .nargs = n, .linked = linked};
@@ -349,7 +349,7 @@ static bool make_is_dry_run(const struct options *o) {
 	return flags.dry_run;
 }
 
-// The words behind the options, and what all of them together mean.
+// Parses the words behind the options, and settles what all options together mean.
 static enum mode parse_rest(struct parser *parser) {
 	const struct options *o = parser->options;
 	if (o->manifest && !o->sem.is_on && parse_names(parser) != 0) {

@@ -19,7 +19,7 @@
 enum mode {
 	MODE_RUN,   // the command, or the manifest if there is one
 	MODE_SEM,   // a command behind a semaphore: sem_run()
-	MODE_POOL,  // a command in a pool, or what is in it: pool_run()
+	MODE_POOL,  // a command in a pool, or the list of what runs in the pool: pool_run()
 	MODE_WORKER,// --worker: worker_run()
 	MODE_ASK,   // --add, --wait and so on: control_ask()
 	MODE_SHOW,  // --check and --list: show_manifest()
@@ -111,7 +111,7 @@ enum resume_kind {
 	RESUME_RETRY,                    // --retry-failed: the commands come from the log
 };
 
-// How many records go into one job. The limits of a pack are made from it: template/packs.h.
+// How many records go into one job. The limits of a pack follow from this: template/packs.h.
 struct packing {
 	bool on;             // a job may have several records, or none
 	bool spreads;        // -X, -m: the last records are spread over the slots
@@ -275,7 +275,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]);
 // Frees what the options own.
 void options_fini(struct options *options);
 
-// Writes what the settings say of a batch of that name over *attrs, and marks them as used; later ones win.
+// Writes the values that the settings have for a batch of that name over those of *attrs, and marks these settings as used; later settings win.
 void option_settings_apply(const struct options *options, const char *name, struct queue_attrs *attrs);
 
 // ---- option_files.c ----

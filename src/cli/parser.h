@@ -12,8 +12,8 @@
 struct parser {
 	struct options *options; // to be filled
 	char *const *at;         // the next word; NULL behind the last one
-	const char *letters;     // of a word such as -kj4 the letters that are still to be read, or NULL
-	const char *bundle;      // that word
+	const char *letters;     // the letters of a word such as -kj4 that are still to be read, or NULL
+	const char *bundle;      // the word of `letters`
 	bool is_ended;           // "--" has ended the options
 	enum option_id id;       // the option that was read last
 	const char *value;       // its value, borrowed from the words; or NULL
@@ -37,7 +37,7 @@ void option_add_text(const char ***list, size_t *n, const char *text);
 
 // ---- option_special.c: options with CALL in options.def ----
 
-// Checks and stores the argument of the option parser->id, or NULL where it has none. Returns 0 or -1.
+// Checks and stores `value`, the argument of the option parser->id; NULL: the option has none. Returns 0 or -1.
 typedef int option_handler(struct parser *parser, const char *value);
 
 option_handler opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack, opt_batch, opt_manifest, opt_block, opt_jobs,
@@ -79,7 +79,7 @@ int add_pilots(struct options *options);
 
 // ---- option_settle.c: what all options together mean, when all of them are known ----
 
-// Sets the options that follow from those given, in every mode.
+// Sets the options that follow from the given ones, in every mode.
 void settle_options(struct options *options);
 
 // Checks the options of a run of a command, and sets what follows from them: sources, blocks, packing, output. Returns 0 or -1.

@@ -21,7 +21,7 @@ enum counter { RUNNING, QUEUE, COUNTERS };
 
 // A slice that an arrow can come from.
 struct origin {
-	uint64_t from, to;       // event time; to 0: it runs
+	uint64_t from, to;       // event time; to 0: the slice has not ended
 	unsigned tid;
 };
 

@@ -1,4 +1,4 @@
-// What draws a run from its log, in three forms.
+// Draws a run from its log, in three forms.
 
 #pragma once
 
@@ -24,15 +24,15 @@ void svg_add_title(struct buf *buf, const struct run_stats *stats);
 enum {
 	ROWS_ALL = 5000,        // with no more jobs than this, each has a row
 	ROWS_MARKED = 2000,     // with more: rows for the first that failed or were tried again
-	ROWS_SLOWEST = 500,     // … about, of all attempts
-	ROWS_SAMPLE = 2000,     // … about, of the rest
+	ROWS_SLOWEST = 500,     // with more: rows for about so many of the slowest attempts
+	ROWS_SAMPLE = 2000,     // with more: rows for about so many of the rest
 };
 
 struct rows {
 	const struct palette *palette;
 	bool has_machines;      // the run had several
-	uint64_t jobs;          // that there are
-	uint64_t stride;        // 0: all jobs are here; else one job of `stride` is in the sample
+	uint64_t jobs;          // all jobs that the first pass has counted
+	uint64_t stride;        // 0: all jobs have rows; else one job of `stride` is in the sample
 	uint64_t slow;          // nanoseconds from which on a job counts as slow
 	uint64_t seen, marked;  // jobs so far: all, and those that failed or were tried again
 	uint64_t n;             // rows

@@ -70,7 +70,7 @@ static void add_facts(struct buf *buf, const struct run_stats *stats) {
 	buf_reset(&value);
 	text_add_time(&value, stats_wall(stats));
 	add_fact(buf, "time", value.data);
-	if (stats->run.slots > 0) { // else nobody knows, or the log has lost its first line
+	if (stats->run.slots > 0) { // else the number of slots is not known, or the log has lost its first line
 		buf_reset(&value);
 		buf_printf(&value, stats->least_slots < stats->most_slots ? "%u to %u" : "%u", stats->least_slots, stats->most_slots);
 		add_fact(buf, "slots", value.data);

@@ -33,7 +33,7 @@ static bool is_wanted(struct rows *rows, const struct event_job_end *end, const 
 
 // ---- a row ----
 
-// Seconds as a number that sorts.
+// Adds seconds as a number that sorts.
 static void add_seconds(struct buf *buf, uint64_t ns) {
 	buf_printf(buf, "<td class=\"n\">%llu.%03llu</td>", ull(ns / 1000000000), ull(ns / 1000000 % 1000));
 }

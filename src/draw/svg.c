@@ -23,7 +23,7 @@ struct sheet {
 	struct buf *buf;
 	const struct timeline *timeline;
 	double top;                  // of the first lane
-	double pitch, bar;           // of the lanes; height of a bar
+	double pitch, bar;           // distance of the lanes; height of a bar
 	double strip;                // top of the strip
 	unsigned *heads;             // of each lane and the end: lines with names of machines above it; NULL: there is but one machine
 };
@@ -302,7 +302,7 @@ static void add_signs(const struct sheet *sheet, const struct bar *bar, double x
 		buf_printf(buf, "<rect class=\"ft\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", x, y - 1,
 		           width < 2 ? 2 : width, height + 2);
 	}
-	for (unsigned i = 0; i < 2 && is_marked && (bar->flags & BAR_FAILED); ++i) { // on its rim, it is seen on any colour
+	for (unsigned i = 0; i < 2 && is_marked && (bar->flags & BAR_FAILED); ++i) { // over a rim of another colour, the cross is seen on any colour
 		double half = width >= 16 && height >= 12 ? 3 : 1.8, whole = 2 * half;
 		buf_printf(buf, "<path class=\"%s\" d=\"M%.1f %.1fl%.1f %.1fm-%.1f 0l%.1f-%.1f\"/>", i == 0 ? "xo" : "x", x + width / 2 - half,
 		           y + height / 2 - half, whole, whole, whole, whole, whole);
@@ -347,7 +347,7 @@ static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 	}
 	buf_printf(buf, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", is_deep ? "nd" : "n", x, bottom - height, width, height);
 	size_t len = strcspn(bar->text, "\n"), room = width > 30 ? (size_t)((width - 4) / 5.2) : 0;
-	if (room > 0 && height >= 9) { // then it is no deep one
+	if (room > 0 && height >= 9) { // wide and high enough for a name: no deep one is
 		buf_printf(buf, "<text class=\"nt\" x=\"%.1f\" y=\"%.1f\">", x + 2, bottom - height + 8);
 		FP_CLEANUP(buf_fini) struct buf label = BUF_INIT;
 		text_add_cut(&label, bar->text, len, room);
@@ -429,7 +429,7 @@ static void add_strip(const struct sheet *sheet) {
 	}
 }
 
-// How many slots there were, if that has changed: a line over the shares. Each change that can be seen has its reason as a title.
+// Adds a line over the shares with the number of slots, if that has changed. Each change that can be seen has its reason as a title.
 static void add_slots_line(const struct sheet *sheet) {
 	const struct timeline *timeline = sheet->timeline;
 	const struct run_stats *stats = timeline->palette->stats;

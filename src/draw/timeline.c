@@ -51,7 +51,7 @@ static unsigned flags_of(const struct attempt_span *attempt) {
 	return flags | (outcome == OUTCOME_CANCELLED ? BAR_CANCELLED : outcome != OUTCOME_OK ? BAR_FAILED : 0U);
 }
 
-// Adds the time to the columns that it touches, `weight` for a whole one. Returns the last.
+// Adds the time to the columns that it touches, `weight` for a whole column. Returns the last column.
 static struct cell *spread(const struct timeline *timeline, struct cell *cells, size_t columns, unsigned class, uint64_t from, uint64_t to,
                            double weight) {
 	double scale = (double)columns / TIMELINE_WIDTH, start = timeline_x(timeline, from) * scale, end = timeline_x(timeline, to) * scale;
@@ -77,7 +77,7 @@ static void merge(struct timeline *timeline, unsigned lane, unsigned class, unsi
 	timeline->merged += !(flags & BAR_MORE);
 }
 
-// The lines of a bar: name, end and time; where it came from and what it waited for; the command.
+// Adds the lines of a bar: name, end and time; where the attempt came from and what it waited for; the command.
 static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 	char how[80];
 	attempt_add_title(buf, &attempt->id, SIZE_MAX);
@@ -105,7 +105,7 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 	attempt_add_command(buf, "\n", attempt, TEXT_COMMAND);
 }
 
-// Since when (event time) there has been the slot that is in use at that moment; 0: as long as the run.
+// The event time since which the slot in use at that moment has existed; 0: since the start of the run.
 static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint64_t at) {
 	const struct run_stats *stats = timeline->palette->stats;
 	unsigned slot = lane - timeline->nslotless + 1;
@@ -164,7 +164,7 @@ static void put(struct timeline *timeline, unsigned lane, unsigned class, unsign
 	timeline->lane_ends[lane] = attempt->to;
 }
 
-// A job of several slots: the log says one, the others are lanes in which nothing ran meanwhile.
+// Puts a job of several slots: the log names one slot, so the others are lanes in which nothing ran meanwhile.
 static void put_more(struct timeline *timeline, unsigned own, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	unsigned left = attempt->nslots - 1, lane = timeline->nslotless, end = timeline->nlanes;
 	if (timeline->attempts.rows) {

@@ -21,7 +21,7 @@ struct first_pass {
 	struct attempts attempts;          // after first_pass_finish() with the `rows` and numbers of lanes that a second pass needs
 	struct machines machines;
 	uint64_t bars;                     // attempts of jobs and others, once for each slot they take
-	uint64_t jobs;                     // that have ended and ran
+	uint64_t jobs;                     // jobs that ran and have ended
 	uint64_t durations[BUCKETS(FIRST_PASS_BITS)]; // bars by their length
 };
 
@@ -71,7 +71,7 @@ enum {
 	TIMELINE_LANES = 320,    // more slots than that share lanes
 	TIMELINE_CELLS = 40000,  // columns of all lanes
 	TIMELINE_SHARES = 500,   // columns of the strip of shares
-	TIMELINE_LEAD = 6,       // pixels of waiting that are worth a line: not the time that it takes to begin
+	TIMELINE_LEAD = 6,       // pixels of waiting that are worth a line: starting a job takes less
 };
 
 enum bar_flag {
@@ -91,13 +91,13 @@ struct bar {
 	unsigned char depth;     // BAR_INNER: the number of bars behind it, of the job and of runs above; else 0
 	uint64_t from, to;       // event time
 	uint64_t lead;           // event time since when the job was queued and its lane empty, if that is TIMELINE_LEAD wide
-	const char *text;        // what it is, in lines; any bytes
+	const char *text;        // the bar's text, in lines; any bytes
 	size_t text_len;
 };
 
 // A column of a lane, or of the strip of shares.
 struct cell {
-	float part[PALETTE_CLASSES]; // of its time, 0 to 1
+	float part[PALETTE_CLASSES]; // of the column's time, 0 to 1
 	bool failed;
 };
 
@@ -105,7 +105,7 @@ struct timeline {
 	const struct palette *palette;
 	struct attempts attempts; // attempts.rows: the lanes; or NULL: one machine only, whose slots are the lanes
 	uint64_t start, end;     // event time; end > start
-	unsigned slots;          // highest number of them
+	unsigned slots;          // the highest number of slots
 	unsigned group;          // number of slots that share a lane
 	unsigned nslotless;      // lanes of attempts without a slot, drawn above those of the slots
 	unsigned nlanes;         // all lanes, with these
@@ -114,7 +114,7 @@ struct timeline {
 	uint64_t shortest;       // nanoseconds: shorter attempts are merged
 	uint64_t merged;         // number of merged attempts
 	bool has_leads;
-	unsigned seen;           // bar_flags that occur, also of what was merged
+	unsigned seen;           // the flags (enum bar_flag) that occur, also of what was merged
 	size_t columns;          // of a lane
 	struct cell *cells;      // [lane * columns + column]; NULL if nothing is merged
 	struct cell shares[TIMELINE_SHARES]; // of `slots`

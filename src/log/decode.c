@@ -221,7 +221,7 @@ static const char *get_bytes(struct log_reader *reader, const char *key, size_t 
 	return value->text;
 }
 
-// The same for a string without NULs.
+// As get_bytes(), for a string without NULs.
 static const char *get_text(struct log_reader *reader, const char *key) {
 	size_t len;
 	const char *text = get_bytes(reader, key, &len);
@@ -249,7 +249,7 @@ static double get_double(struct log_reader *reader, const char *key) {
 	return number;
 }
 
-// The signal as a number, or by its name.
+// Returns the number of the signal, which the log has as a number or by its name.
 static int get_signal(struct log_reader *reader, const char *key, uint64_t max) {
 	const struct json_value *value = value_of(reader, key);
 	return value->kind == JSON_STRING ? signal_number(value->text, value->len) : (int)get_u64(reader, key, max, 0);
@@ -279,7 +279,7 @@ static uint64_t get_word(struct log_reader *reader, const char *key, const struc
 	return (uint64_t)field->otherwise;
 }
 
-// The strings of a list one after the other, each with a NUL behind it, in reader->text. Returns their number.
+// Puts the strings of a list one after the other, each with a NUL behind it, into reader->text. Returns their number.
 static uint32_t get_list(struct log_reader *reader, const char *key) {
 	struct json_value *list = value_of(reader, key), *exact = find(reader, key, "_b64");
 	buf_reset(&reader->text);

@@ -59,7 +59,7 @@ static void add_exact_key(struct buf *buf, const struct event_field *field) {
 	buf_printf(buf, ",\"%s_b64\":", field->key);
 }
 
-// The string, and if it is not UTF-8 its exact bytes behind that.
+// Adds the string and, if it is not UTF-8, its exact bytes behind that.
 static void add_string(struct buf *buf, const struct event_field *field, const char *text, size_t len) {
 	if (!json_add_text(buf, text, len)) {
 		add_exact_key(buf, field);
@@ -105,7 +105,7 @@ static void add_strings(struct buf *buf, const struct event_field *field, const 
 
 // ---- the table ----
 
-// The integer, enum, bool or pointer of that size. Of a pointer it matters only whether it is NULL.
+// Reads the integer, enum, bool or pointer of that size. Of a pointer it matters only whether it is NULL.
 static uint64_t load(const void *member, size_t size) {
 	uint64_t number = 0;
 	uint32_t half;
@@ -136,7 +136,7 @@ static void add_word(struct buf *buf, const char *word) {
 	buf_addc(buf, '"');
 }
 
-// Adds the value of the field at `member`, which is `number` if it is one. Times count from `base`.
+// Adds the value of the field at `member`; `number` is that value if it is a number. Times count from `base`.
 static void add_value(struct buf *buf, const struct event *event, const struct event_field *field, uint64_t number, uint64_t base) {
 	const void *member = (const char *)event + field->at, *with = (const char *)event + field->with;
 	const char *const *text = member;

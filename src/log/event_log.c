@@ -29,7 +29,7 @@ struct event_log {
 	uint64_t lost;           // lines that will not be written, after an error
 	size_t writing;          // bytes of `written` that are being written; `written` belongs to the thread that set this
 	int error;               // errno, or 0
-	cond change;             // for the thread: there is work; for others: it has done some
+	cond change;             // tells the log's thread that there is work, and others that the thread has done some
 	bool over;               // nothing is added any more
 	bool asleep;             // the thread sleeps
 	bool gone;               // the thread has ended
@@ -49,7 +49,7 @@ int log_create(const char *path, bool keeps) {
 
 // ---- writing ----
 
-// Takes over what was added; with the lock. The caller is the one who writes now.
+// Takes over what was added; with the lock. The caller's thread is now the one that writes.
 static void take_added(struct event_log *log) {
 	struct buf lines = log->added;
 	log->added = log->written;
@@ -65,7 +65,7 @@ static void forget_written(struct event_log *log) {
 	buf_reset(&log->written);
 }
 
-// Writes all that was added. With the lock, which is given back meanwhile.
+// Writes all that was added. With the lock, which is released during writes.
 static void write_added(struct event_log *log) {
 	while (log->writing == 0 && log->added.len > 0) {
 		int error = log->error;
@@ -92,7 +92,7 @@ static ssize_t write_piece(struct event_log *log, const char *lines, size_t len)
 	struct pollfd fds = {.fd = log->config.fd, .events = POLLOUT};
 	ssize_t n = -1;
 	errno = EAGAIN;
-	if (poll(&fds, 1, -1) > 0 && event_log_error(log) == 0) { // it may have been given up meanwhile
+	if (poll(&fds, 1, -1) > 0 && event_log_error(log) == 0) { // the log may have been given up meanwhile
 		n = write(fds.fd, lines, write_piece_len(lines, len));
 	}
 	int error = n < 0 && errno != EINTR && errno != EAGAIN ? errno : 0;
@@ -145,7 +145,7 @@ static void *thread_main(void *arg) {
 	return NULL;
 }
 
-// When a reader that has taken nothing any more is given up.
+// The time at which a reader that takes nothing any more is given up.
 static uint64_t give_up_time(const struct event_log *log) {
 	uint64_t end = log->moved + log->config.timeout, limit = write_limit();
 	return end < limit ? end : limit;

@@ -19,9 +19,9 @@
 struct joblog_row {
 	uint64_t seq;
 	const struct result *result;
-	uint64_t start;         // now_ns() time of its first step's last attempt
-	uint64_t sent;          // bytes of its block
-	uint64_t received;      // bytes of its output
+	uint64_t start;         // now_ns() time: the start of the last attempt of the job's first step
+	uint64_t sent;          // bytes of the job's block
+	uint64_t received;      // bytes of the job's output
 	const char *command;
 	size_t command_len;
 	const char *host;       // NULL: this machine

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-// Escaped as by GNU parallel. RFC 8259 §8.1 wants UTF-8: other bytes become U+FFFD.
+// Adds a string, escaped as by GNU parallel. RFC 8259 §8.1 wants UTF-8: other bytes become U+FFFD.
 static void add_json(struct buf *buf, const char *mem, size_t len) {
 	buf_addc(buf, '"');
 	for (size_t i = 0, n; i < len; i += n) {
@@ -23,7 +23,7 @@ static void add_json(struct buf *buf, const char *mem, size_t len) {
 	buf_addc(buf, '"');
 }
 
-// In quotes where it holds a blank, a quote, NUL or the separator.
+// Adds a field, in quotes if it holds a blank, a quote, NUL or the separator.
 static void add_field(struct buf *buf, char separator, const char *mem, size_t len) {
 	bool quoted = false;
 	for (size_t i = 0; i < len && !quoted; ++i) {

@@ -226,7 +226,7 @@ static bool fits(const char *command, const char *marked, const char *logged) {
 	return found;
 }
 
-// Finds the row of that number and command, one that is done before one that failed, or NULL. *ret_taken: the number has a row.
+// Finds the row of that number and command (a row that is done before one that failed), or NULL. *ret_taken: the number has a row.
 static struct resume_row *find_row(const struct resume *resume, uint64_t seq, const char *command, const char *marked, bool *ret_taken) {
 	struct resume_row *found = NULL;
 	size_t at = place_of(resume, NULL, seq);

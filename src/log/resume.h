@@ -22,7 +22,7 @@ void resume_free(struct resume *resume);
 
 enum resume_answer {
 	RESUME_RUN,  // the job is to run
-	RESUME_NEW,  // … and is certainly new: no row has its command, and its number has a row with another command or is above all of
+	RESUME_NEW,  // the job is to run, and is certainly new: no row has its command, and its number has a row with another command or is above all of
 	             // the log. (A number without a row may be a job that was cut off.)
 	RESUME_DONE, // it is done: its row is used up now
 };

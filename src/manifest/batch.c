@@ -180,7 +180,7 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 	return nerrors == loader->diagnostics->nerrors ? (struct manifest_texts){values, node->n} : none;
 }
 
-// For each axis the number of its value that is left out, or ANY.
+// For each axis the number of the excluded value, or ANY.
 enum { ANY = -1 };
 
 static bool load_exclusion(struct loader *loader, const struct node *node, const struct manifest_matrix *matrix,

@@ -18,7 +18,7 @@ struct source_span {
 struct diagnostic {
 	struct source_span place;
 	bool is_warning;
-	size_t order;           // of its discovery
+	size_t order;           // number in the order of discovery
 	const char *format;     // of the text: the same format twice at one place is the same error
 	char *text;             // "unknown key 'foo'"
 	char *note;             // behind the caret: "did you mean 'bar'?", or NULL

@@ -219,7 +219,7 @@ static bool set_value(struct loader *loader, const struct key *key, const struct
 	default:
 		return false;
 	}
-	if (is_set && !node->is_plain) { // so says the schema too
+	if (is_set && !node->is_plain) { // the schema demands that, too
 		load_error(loader, node, "'%s' must be written without quotes", key->name);
 	}
 	return is_set;

@@ -25,7 +25,7 @@ bool load_count(struct loader *loader, const struct node *node, uint64_t cost);
 // Adds an error at the place of the node, as diagnostic_error() does.
 #define load_error(loader, node, ...) diagnostic_error((loader)->diagnostics, node_place(node), __VA_ARGS__)
 
-// Adds "'KEY' must be …, not …" for a value of that key.
+// Adds the error "'KEY' must be …, not …" for a value of that key.
 struct diagnostic *load_refuse(struct loader *loader, const struct key *key, const struct node *node);
 
 // Adds an error for an item of the list `key` that is not a text.

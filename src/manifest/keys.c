@@ -206,7 +206,7 @@ const char *key_wants(const struct key *key, char *text, size_t size) {
 // stands beside it (§8.3).
 
 static void add_string(struct buf *buf, const char *text) {
-	(void)json_add_text(buf, text, strlen(text)); // all of it is UTF-8
+	(void)json_add_text(buf, text, strlen(text)); // the table's texts are UTF-8
 }
 
 static void add_type(struct buf *buf, const struct key *key) {
@@ -253,7 +253,7 @@ static void add_keys(struct buf *buf, enum key_place place) {
 	}
 }
 
-extern const char skeleton_json[]; // the file, as the Makefile puts it into the program
+extern const char skeleton_json[]; // the file skeleton.json, as the Makefile puts it into the program
 
 void manifest_schema(struct buf *buf) {
 	static const struct { const char *mark; enum key_place place; } marks[] = { // in their order in the file

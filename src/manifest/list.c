@@ -1,4 +1,4 @@
-// What is asked of a loaded manifest: lists of its batches, pauses, variables.
+// Answers questions about a loaded manifest: lists of its batches, pauses, variables.
 
 #include "manifest/manifest.h"
 

@@ -123,7 +123,7 @@ static void fail_file(const char *path, const char *verb, const char *cause, str
 	buf_printf(messages, "': %s\n", cause);
 }
 
-// True for /dev/stdin, /dev/fd/N and /proc/PID/fd/N: names of what fairpar was handed, whatever it is.
+// True for /dev/stdin, /dev/fd/N and /proc/PID/fd/N: names of a descriptor that fairpar was handed, whatever is behind it.
 static bool names_descriptor(const char *path) {
 	if (strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", 8) == 0) {
 		return true;

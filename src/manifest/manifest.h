@@ -51,7 +51,7 @@ struct manifest_delay {
 };
 
 enum manifest_fair { MANIFEST_TURNS, MANIFEST_TIME };
-#define MANIFEST_FAIR_WORDS "turns time" // in its order
+#define MANIFEST_FAIR_WORDS "turns time" // in the order of enum manifest_fair
 enum manifest_output { MANIFEST_GROUP, MANIFEST_LINE, MANIFEST_RAW };
 
 // What a job runs with: shared by the jobs of a batch, or of one entry of `commands`.
@@ -73,7 +73,7 @@ struct manifest_job {
 
 struct manifest_command {
 	const char *run;
-	const struct manifest_job *job;     // the batch's, unless the entry has keys of its own
+	const struct manifest_job *job;     // that of the batch, unless the entry has keys of its own
 	uint32_t line;
 };
 
@@ -108,7 +108,7 @@ struct manifest_batch {
 	struct manifest_texts args;
 	struct manifest_matrix matrix;
 	struct manifest_texts hosts;        // names of machines of the run and @GROUPs; none: all
-	struct manifest_batch *const *needs;    // a failed one with allow_failure counts as succeeded
+	struct manifest_batch *const *needs;    // a failed batch with allow_failure counts as succeeded
 	size_t nneeds;
 	struct manifest_batch *emits;           // or NULL
 	struct manifest_batch *const *feeders;  // the batches that emit into this one (itself too)
@@ -133,7 +133,7 @@ struct manifest {
 	struct manifest_batch *batches;     // in the order of the file; at least one
 	size_t nbatches;
 	struct map index;                   // batches by name
-	struct arena arena;                 // owns all of it
+	struct arena arena;                 // owns all of the manifest
 };
 
 // Reads and checks the file ("-" is stdin); opens none of the files that it names. Returns the manifest, which
@@ -150,8 +150,8 @@ void manifest_free(struct manifest *manifest);
 // Returns the batch of that name, or NULL.
 struct manifest_batch *manifest_find(const struct manifest *manifest, const char *name);
 
-// Selects the batches named and, in turn, those that a selected one needs or emits into. With a batch that is named or needed
-// and has no items of its own, those that emit into it are selected too, for its items come from them. No name selects all.
+// Selects the batches named and, in turn, those that a selected batch needs or emits into. For a batch that is named or needed and has
+// no items of its own, the batches that emit into it are selected, too, for its items come from them. No name selects all.
 // Returns 0; or -1 if no batch has one of the names, with a message (no newline) appended to `error` and the selection kept.
 int manifest_select(struct manifest *manifest, const char *const *names, size_t n, struct buf *error);
 

@@ -67,7 +67,7 @@ static bool find_below(const struct loader *loader, const struct node *node, con
 	return true;
 }
 
-// The place of a part of the text, where the text stands in the file as it is; else of the whole.
+// The place of a part of the text, if the text stands in the file as it is; else the place of the whole text.
 static struct source_span text_place(const struct loader *loader, const struct node *node, const char *part, size_t len) {
 	struct source_span place = node_place(node);
 	size_t quote = place.width == node->n + 2 ? 1 : 0;
@@ -208,7 +208,7 @@ static bool may_use_braces(const char *text) {
 	return strstr(text, "-exec") || strstr(text, "-ok") || strstr(text, "xargs") || strstr(text, "parallel");
 }
 
-// The first replacement string that is not between single quotes; NULL if there is none. {2} behind a letter or a bracket
+// Finds the first replacement string that is not between single quotes; NULL: there is none. {2} behind a letter or a bracket
 // is part of a regular expression.
 static const char *find_unexpanded(const struct manifest_batch *batch, const char *text, size_t *ret_len) {
 	bool in_single = false, in_double = false;
@@ -299,7 +299,7 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 		check_node(&check, found.at[ids[i]]);
 	}
 	static const enum key_id commands[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE};
-	const char *shell = batch->job->shell; // one that takes no items at all is refused when the shells are looked up
+	const char *shell = batch->job->shell; // a shell that takes no items at all is refused when the shells are looked up
 	bool has_shell = !shell || (strcmp(shell, "none") != 0 && !shell_is_foreign(shell));
 	for (size_t i = 0; check.has_items && has_shell && i < sizeof(commands) / sizeof(commands[0]); ++i) {
 		const struct node *own = found.at[commands[i]];

@@ -7,12 +7,12 @@
 
 enum node_kind { NODE_TEXT, NODE_LIST, NODE_MAP };
 
-// One value. The graph of them has no cycle, but a node may be reached in several ways.
+// One value. The graph of values has no cycle, but a node may be reached in several ways.
 struct node {
 	uint32_t line, column;
 	uint16_t width;       // for a caret
 	uint8_t kind;         // enum node_kind
-	bool is_plain;        // text without quotes, which others may read as a number or a boolean
+	bool is_plain;        // text without quotes, which other YAML readers may take for a number or a boolean
 	bool is_flow;         // [ ] or { }
 	bool is_open;         // not read to its end yet
 	uint32_t comment;     // of a plain text: the offset of a comment that may have been meant as part of it, or 0

@@ -4,9 +4,9 @@
 // Aliases share their node, so a document is never expanded ("billion laughs"). A merge copies pairs, so it counts each one against
 // the cap. Nothing here recurses: a chain of aliases may be as long as the file.
 //
-// Facts of libyaml 0.2.5 that shape this file: its time grows with the square of the nesting, and of the number of %TAG
-// lines, so both are refused before they reach it; it says nothing of keys twice; marks count characters from 0, without a byte
-// order mark.
+// Facts of libyaml 0.2.5 that shape this file: its time grows with the square of the nesting, and of the number of %TAG lines,
+// so both are refused before they reach it; it accepts a key that stands twice; its marks count characters from 0, without a
+// byte order mark.
 
 #include "manifest/tree.h"
 
@@ -39,7 +39,7 @@ struct yaml_reader {
 	size_t nanchored, anchored_cap;
 	struct pair *pairs;   // of the map that is being closed
 	size_t pairs_cap;
-	size_t nvalues;       // so far; against MANIFEST_VALUES
+	size_t nvalues;       // read so far; at most MANIFEST_VALUES
 };
 
 static struct source_span place_of(const yaml_mark_t *start, const yaml_mark_t *end) {
@@ -123,7 +123,7 @@ static const char *line_at(const struct yaml_reader *reader, const yaml_mark_t *
 	return find_place(reader->diagnostics, (uint32_t)mark->line + 1, 1);
 }
 
-// The value in that line: behind "key: " and "- ".
+// Returns the start of the value in that line: behind "key: " and "- ".
 static const char *value_in(const struct yaml_reader *reader, const yaml_mark_t *mark) {
 	const char *line = line_at(reader, mark);
 	line += strspn(line, " ");
@@ -322,7 +322,7 @@ static struct node *add_node(struct yaml_reader *reader, struct source_span plac
 		size_t len = strlen((const char *)anchor);
 		const char *name = arena_text(reader->nodes, (const char *)anchor, len);
 		uint32_t number = map_add(&reader->anchors, name, len, (uint32_t)reader->nanchored);
-		number = number != MAP_NONE ? number : (uint32_t)reader->nanchored++; // else it is defined again
+		number = number != MAP_NONE ? number : (uint32_t)reader->nanchored++; // else the anchor is defined again
 		grow_array(&reader->anchored, &reader->anchored_cap, reader->nanchored, sizeof(struct node *));
 		reader->anchored[number] = node;
 	}

@@ -8,7 +8,7 @@
 //	backpressure.c  jobs that wait for room, and when there is no sense in it
 //	spool.c         the bytes that a spool holds, and spools for reuse
 //
-// Each calls only those below it.
+// Each file calls only those below it.
 //
 // Whoever has the turn writes, without the lock, until nothing more may be written; nobody else touches the sinks and
 // `current`. The turn is taken under the lock (turn_take()), given up under the lock when nothing is left,
@@ -69,7 +69,7 @@ struct stream {
 
 struct spool {
 	struct spool *next;         // free list
-	struct list waiting;        // in writer->waiters, while its thread is in writer_wait()
+	struct list waiting;        // in writer->waiters, while the job's thread is in writer_wait()
 	struct writer *writer;
 	struct output_queue *queue;
 	uint64_t order;
@@ -142,7 +142,7 @@ struct writer {
 	size_t nspare;
 	bool writing;            // somebody has the turn
 	uint64_t released;
-	size_t open, idle;       // spools not finished; those of them between two attempts
+	size_t open, idle;       // spools that are not finished; those of them that are between two attempts
 	size_t beyond;           // blocks that are held beyond the bound
 	struct list waiters;     // spools whose threads are in writer_wait()
 	bool lost[3];            // output of that stream was lost, and this was reported; 2 is the spool

@@ -87,7 +87,7 @@ void output_queue_place(struct output_queue *queue, uint64_t order, struct ref r
 	ring_set(&queue->window, order, ref);
 }
 
-// It has become this job's turn in its queue while it is still running: the lines it has so far may be written.
+// Called when a job gets its turn in its queue while it still runs: the lines that it has so far may be written.
 static void output_queue_promote(struct writer *writer, struct output_queue *queue, struct spool *spool) {
 	if (spool->busy) {
 		note_release_locked(writer); // its own thread looks again when it leaves, or when it wakes from waiting for room
@@ -138,7 +138,7 @@ struct ref output_queues_pop(struct writer *writer) {
 	struct ring *from = ring_is_empty(&queue->writable) ? &queue->window : &queue->writable;
 	struct ref ref = ring_get(from, from->first);
 	ring_pop(from);
-	// behind the other queues
+	// the queue goes behind the other ones
 	list_remove(&queue->ready);
 	output_queue_refresh(writer, queue);
 	return ref;

@@ -15,14 +15,14 @@ struct results {
 		bool takes;           // the stream is kept here
 		int fd;               // -1: in memory, or closed
 		char *path;           // of its file, or NULL
-		struct buf memory;    // else its bytes
+		struct buf memory;    // the stream's bytes, if it has no file
 		uint64_t bytes, mark;
 	} stream[2];
 	int dir;                  // borrowed
 	size_t below;             // offset in each path from which on it is relative to `dir`
 	char *seq;                // path of the file that holds the job's number, or NULL
 	int error;                // errno of the first write that failed, or 0
-	const char *error_path;   // its file
+	const char *error_path;   // the file of `error`
 };
 
 // True if the files of that path below the directory are those of a job that has ended: results_complete() was called for them.

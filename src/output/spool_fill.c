@@ -97,7 +97,7 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	}
 }
 
-// Before the job's thread touches its spool.
+// Called before the job's thread touches its spool.
 static void spool_enter(struct spool *spool) {
 	if (spool_is_line_ordered(spool)) {
 		writer_enter(spool);
@@ -152,7 +152,7 @@ static void spool_leave(struct spool *spool) {
 	spool_stall(spool, false);
 }
 
-// Before bytes are added, with the block that they go to.
+// Called before bytes are added; makes sure of the block that they go to.
 static void spool_begin_fill(struct spool *spool) {
 	spool_enter(spool);
 	if (!spool->block) {

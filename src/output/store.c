@@ -110,7 +110,7 @@ size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t 
 		if (n == 0) {
 			n = piece_write(store, rest, left, /* whole */ false, &piece);
 		}
-		if (n == 0) { // memory that was to be left to others is the last resort
+		if (n == 0) { // the last resort is memory that was to be left to others
 			int error = errno;
 			n = piece_copy(store, rest, left, force, &piece);
 			errno = error;

@@ -40,7 +40,7 @@ static void sink_fail(struct streams *streams, int stream, int error) {
 	streams->failed(streams->arg, stream, error);
 }
 
-// Waits until the descriptor takes bytes or fails, which the next write finds out, or the limit has passed: then it is dead.
+// Waits until the descriptor takes bytes, or fails (the next write finds that out), or the limit has passed: then the sink is dead.
 static void wait_writable(struct streams *streams, int stream) {
 	if (write_wait(streams->sink[stream].fd) != 0) {
 		streams->gave_up = true;

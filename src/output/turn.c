@@ -94,8 +94,8 @@ bool turn_write(struct writer *writer, struct spool *spool, bool wait) {
 	return true;
 }
 
-// Writes the output gathered in the sinks, and passes on the receipts of the jobs that are written whole by that. Returns false if it
-// would block.
+// Writes the output gathered in the sinks, and passes on the receipts of the jobs whose output is then written whole. Returns
+// false if it would block.
 static bool turn_flush(struct writer *writer, bool wait) {
 	if (!streams_flush(&writer->streams, wait)) {
 		return false;

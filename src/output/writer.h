@@ -37,8 +37,8 @@ enum writer_mode {
 	WRITER_GROUP,        // a job's stdout, then its stderr, when it has ended
 	WRITER_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
 	                   // ended; with keep_order only while the job is the oldest of its queue: before, its lines are held
-	WRITER_LATEST,       // when a job has ended its last line of either stream, or the last 8 KiB of that, on stdout, and nothing else; as
-	                   // WRITER_GROUP
+	WRITER_LATEST,       // when a job has ended: its last line, of either stream, or the last 8 KiB of that line, on stdout, and nothing else,
+	                   // written as with WRITER_GROUP
 };
 
 struct writer_config {
@@ -123,9 +123,9 @@ void spool_frame_lines(struct spool *spool, const char *before, const char *afte
 // Ends the last line of the stream, if its newline is missing; for a job that has ended and was not live.
 void spool_complete(struct spool *spool, int stream);
 
-// The last line that the job has written so far, of either stream (a carriage return ends one, too), into `text` of `size`
-// bytes, without its end; `tagged`: behind the tag. Of a line of more than 8 KiB it is the last 8. Returns its length, cut to the
-// size, or 0 if there is none. From any thread, until spool_finish(). Does not wait for a reader.
+// Puts the last line that the job has written so far, of either stream (a carriage return ends one, too), into `text` of `size`
+// bytes, without its end; `tagged`: behind the tag. Of a line of more than 8 KiB, only the last 8 KiB. Returns the length, cut
+// to the size, or 0 if there is no line. From any thread, until spool_finish(). Does not wait for a reader.
 size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size);
 
 // Bytes of each stream so far, without those taken back by spool_reset().

@@ -15,12 +15,12 @@ void machines_fini(struct machines *machines) {
 	*machines = (struct machines){0};
 }
 
-// By their numbers, as people read them: n2 comes before n10.
+// Compares names by their numbers, as people read them: n2 comes before n10.
 static int compare_names(const char *a, const char *b) {
 	return a && b ? strverscmp(a, b) : (a != NULL) - (b != NULL);
 }
 
-// The index of the machine, or where it would be; *ret_found: it is there.
+// Returns the index of the machine, or where it would be; *ret_found: the machine is there.
 static size_t place_of(const struct machines *machines, const char *host, bool *ret_found) {
 	size_t low = 0, high = machines->n;
 	while (low < high) {
@@ -98,7 +98,7 @@ static struct lane *lane_at(struct lanes *lanes, unsigned n) {
 	return &lanes->lanes[n];
 }
 
-// The first lane for attempts without a slot that is free and was so at `from`.
+// Returns the first lane for attempts without a slot that is free, and was free at `from`.
 static unsigned find_slotless(const struct lanes *slotless, uint64_t from) {
 	unsigned i = 0;
 	while (i < slotless->n && (slotless->lanes[i].is_taken || slotless->lanes[i].end > from)) {

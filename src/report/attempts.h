@@ -52,7 +52,7 @@ typedef void attempt_fn(void *arg, const struct attempt_span *attempt);
 struct lanes {
 	struct lane {
 		uint64_t end;        // event time, of the last attempt in it that has ended
-		bool is_taken;       // by one that runs
+		bool is_taken;       // by an attempt that runs
 	} *lanes;
 	size_t cap;
 	unsigned n;              // in use so far
@@ -60,8 +60,8 @@ struct lanes {
 
 struct machine_rows {
 	char *name;              // NULL: the machine that the run was started on
-	unsigned now;            // slots that its attempts have
-	unsigned rows;           // the most that they had at once
+	unsigned now;            // slots of the attempts that run there now
+	unsigned rows;           // the most slots that they had at once
 	unsigned first;          // its first row, after machines_place()
 };
 

@@ -56,7 +56,7 @@ static void add_key(struct buf *key, const char *batch, const char *command, siz
 	}
 }
 
-// The batch, or with `command` that command of it, or NULL.
+// Finds the batch, or with `command` that command of the batch; or NULL.
 static struct known *find(const struct former_run *former, const char *batch, const char *command, size_t len) {
 	FP_CLEANUP(buf_fini) struct buf key = BUF_INIT;
 	add_key(&key, batch, command, len);
@@ -155,7 +155,7 @@ static uint64_t to_time(double ns) {
 struct rest {
 	double work;           // nanoseconds of slots
 	double alone;          // nanoseconds until it is done, if it had all the slots that it can use
-	double weight;         // beside the other batches that have work left and need slots
+	double weight;         // its weight among the batches that have work left and need slots
 };
 
 // `takes`: the slot-time of one of its jobs.
@@ -203,5 +203,5 @@ uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, co
 		double own = shared > rests[i].alone ? shared : rests[i].alone;
 		batches[i].eta = to_time(own < all ? own : all);
 	}
-	return all > 0 || sum.running == 0 ? to_time(all) : NOT_KNOWN; // it may take as long again
+	return all > 0 || sum.running == 0 ? to_time(all) : NOT_KNOWN; // what runs is late, and may take as long again
 }

@@ -73,7 +73,7 @@ uint32_t stats_find(const struct run_stats *stats, const char *name) {
 	return map_get(&stats->names, name, strlen(name));
 }
 
-// The batch, added if it is new; good until the next new one.
+// Returns the batch, which is added if it is new; valid until the next new one.
 static struct stats_batch *batch_of(struct run_stats *stats, const char *name) {
 	uint32_t number = stats_find(stats, name);
 	size_t i = number != MAP_NONE ? number : stats->nbatches < SHARED ? stats->nbatches : SHARED;
@@ -170,7 +170,7 @@ void stats_add_attempts(struct buf *buf, const struct event_job *job) {
 	}
 }
 
-// A copy of the end with its texts, of which long ones are cut. The caller frees it with free().
+// Returns a copy of the end with its texts, of which long ones are cut. The caller frees it with free().
 static struct event_job_end *copy_end(const struct event_job_end *end) {
 	struct event_job_end copy = *end;
 	size_t cut = minus(end->tail_len, TEXT_MAX); // of the output the end is what counts
@@ -241,7 +241,7 @@ static void widen(struct stats_batch *batch, uint64_t from, uint64_t to) {
 	batch->last_end = to > batch->last_end ? to : batch->last_end;
 }
 
-// An attempt that ran has ended.
+// Counts an attempt that ran and has ended.
 static void count_attempt(struct run_stats *stats, struct stats_batch *batch, const struct event_job_end *end) {
 	uint64_t wall = duration(&end->result), from = in_whole_us(stats, end->result.start);
 	widen(batch, from, from + wall);
@@ -282,7 +282,7 @@ static void count_job_end(struct run_stats *stats, const struct event_job_end *e
 	struct stats_batch *batch = batch_of(stats, end->id.batch);
 	bool failed = outcome_is_failure(end->result.outcome);
 	stats->counts_items |= end->items > 1;
-	if (end->id.slot > 0) { // else it was announced, and came to nothing
+	if (end->id.slot > 0) { // slot 0: a retry or a step that was announced and never began
 		batch->running -= batch->running > 0;
 	}
 	if (end->result.start > 0) {
@@ -339,7 +339,7 @@ static void count_lent(struct run_stats *stats, const struct event_lent *lent) {
 		inner->time += time;
 		inner->lent.start = lent->start < inner->lent.start ? lent->start : inner->lent.start;
 	}
-	if (!lent->own) { // else it is in the time of the attempt, or of the run above
+	if (!lent->own) { // else the time is in that of the attempt, or of the run above
 		batch_of(stats, lent->id.batch)->slot_time += time;
 	}
 }
@@ -450,7 +450,7 @@ bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long) 
 				best = i;
 			}
 		}
-		is_chosen[best] = true; // beyond the end, if there is no other
+		is_chosen[best] = true; // the element behind the last batch, if no other is left
 	}
 	return is_chosen;
 }

@@ -37,8 +37,8 @@ struct stats_batch {
 	uint64_t attempts;      // that have ended
 	uint64_t running;       // attempts now
 	uint64_t first_start, last_end; // event time; 0: none
-	uint64_t slot_time;     // nanoseconds times slots, of attempts that have ended, not of long-running ones, and of further
-	                        // slots that runs in them were lent
+	uint64_t slot_time;     // nanoseconds times slots: of attempts that have ended, without long-running ones, and of the further
+	                        // slots that runs in these attempts were lent
 	uint64_t long_time;     // nanoseconds of long-running attempts
 	uint64_t longest_wait;  // the longest time in nanoseconds that the batch had a job to start and got no turn; known from its end on
 	uint64_t p50, max;      // nanoseconds of an attempt, by stats_finish(); p50 within 3 %
@@ -63,8 +63,8 @@ struct stats_slots {
 };
 
 struct run_stats {
-	struct event_run_start run; // what its start said, without `manifest`, `joblog` and `parent`
-	uint64_t start, end;    // event time; end 0: the log is cut off, or it still runs
+	struct event_run_start run; // what EVENT_RUN_START said, without `manifest`, `joblog` and `parent`
+	uint64_t start, end;    // event time; end 0: the log is cut off, or the run goes on
 	uint64_t last;          // event time of the last event: the end of a log that is cut off
 	unsigned slots_now, least_slots, most_slots; // since the start
 	struct stats_slots *changes; // of their number, in order; of those beyond STATS_CHANGES the last is kept, without its reason
@@ -73,14 +73,14 @@ struct run_stats {
 	struct stats_batch *batches; // in the order of their first event
 	size_t nbatches;
 	uint64_t hidden_batches;     // batches that share an entry
-	struct stats_batch total;    // sums of them, by stats_finish(); without a name, jobs, p50 and share
+	struct stats_batch total;    // sums of the batches, by stats_finish(); without a name, jobs, p50 and share
 	struct event_job_end *slowest[STATS_SLOWEST]; // longest attempt first
 	size_t nslowest;
 	struct event_job_end *failures[STATS_FAILURES]; // in order of their end
 	size_t nfailures;       // listed; total.counts.failed is the number
-	struct event_lost losses[STATS_LOSSES]; // those whose reason is known, the first ones; `batch` is NULL where several had it
+	struct event_lost losses[STATS_LOSSES]; // the first losses with a known reason; `batch` is NULL if several batches had that reason
 	size_t nlosses;
-	struct stats_inner inner[STATS_INNER]; // after stats_finish() those of a job together, in the order of their starts
+	struct stats_inner inner[STATS_INNER]; // after stats_finish() the runs of a job stand together, in the order of their starts
 	size_t ninner;
 	uint64_t lent, lent_time; // how many slots all runs in jobs were lent, and nanoseconds on them
 	uint64_t stolen;        // attempts that another slot has taken from its own list
@@ -170,7 +170,7 @@ uint64_t batch_column_value(enum batch_column column, const struct stats_batch *
 // Logarithmic buckets for a histogram of uint64_t: 2^bits of them for each power of two, so that the middle of a bucket is off by
 // at most 1/2^(bits+1) of any number in it. Below 2^(bits+1) each number has a bucket of its own.
 
-// How many buckets there are.
+// The number of buckets.
 #define BUCKETS(bits) ((65 - (bits)) << (bits))
 
 static inline unsigned bucket_of(uint64_t number, unsigned bits) {

@@ -73,7 +73,7 @@ int status_percent(const struct status *status) {
 	return status->finished >= status->jobs ? 100 : (int)(100 * status->finished / status->jobs);
 }
 
-// What a narrow line leaves out: at each level all that the levels before leave out, and this part as a whole.
+// What a narrow line leaves out: each level leaves out what the levels before it do, and the part that it names.
 enum line_level {
 	LACKS_NOTHING,
 	LACKS_WHY,             // why the number of slots has changed
@@ -186,7 +186,7 @@ static size_t add_some_batches(struct line_builder *line, size_t taken, bool cou
 static void add_batches(struct line_builder *line, size_t taken) {
 	size_t before = line->text.len, left = add_some_batches(line, taken, /* counts_others */ false);
 	if (left > 0 && line->level < LACKS_TIMES) {
-		line->is_short = true; // rather all of them, without their times
+		line->is_short = true; // all of the batches without their times are better than some with them
 	} else if (left > 0) {
 		line->text.len = before;
 		left = add_some_batches(line, taken, /* counts_others */ true);

@@ -92,7 +92,7 @@ void summary_add_totals(struct buf *buf, const struct run_stats *stats, const st
 	} else if (!stats->has_end) {
 		buf_adds(buf, ", and the log ends before the run");
 	}
-	if (stats->run.slots > 0) { // else nobody knows, or the log has lost its first line
+	if (stats->run.slots > 0) { // else the number of slots is not known, or the log has lost its first line
 		buf_adds(buf, "; ");
 		stats_add_slots(buf, stats);
 		buf_printf(buf, ", %u%% busy", (unsigned)(stats->busy * 100));
@@ -436,8 +436,8 @@ static uint64_t overlap(const struct stats_batch *a, const struct stats_batch *b
 	return to > from ? to - from : 0;
 }
 
-// Equal turns are unequal time where one batch has long jobs: says so if it had three fifths of the slots' time by jobs
-// that took three times as long as those of the others, while others had work for half of its time.
+// Equal turns are unequal time if one batch has long jobs: says so if a batch had three fifths of the slots' time, by jobs that
+// took three times as long as those of the others, while others had work for half of that batch's time.
 static void add_hint(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	const struct stats_batch *greedy = NULL, *total = &stats->total;
 	for (size_t i = 0; i < stats->nbatches; ++i) {

@@ -125,7 +125,7 @@ void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_
 	buf_adds(buf, "; ");
 }
 
-// What keeps the backslash or the $ that stands before apart from what comes.
+// Returns bytes that keep the backslash or the $ in front apart from what follows.
 static const char *separation(unsigned place) {
 	unsigned kind = place & PLACE_KINDS;
 	if (place & PLACE_ESCAPED) {
@@ -135,7 +135,7 @@ static const char *separation(unsigned place) {
 		return kind == PLACE_DOUBLE || kind == PLACE_DOCUMENT || kind == PLACE_ANSI ? one : "\n";
 	}
 	if (place & PLACE_DOLLAR) {
-		// $$, $(…) and $'…' must not come about; here-documents have no quotes, but an empty substitution
+		// $$, $(…) and $'…' must not come about; a here-document has no quotes, but an empty `` separates, too
 		return kind == PLACE_DOCUMENT ? "``" : kind == PLACE_PLAIN || kind == PLACE_DOUBLE ? "\"\"" : "";
 	}
 	return "";
@@ -190,7 +190,7 @@ static void add_special(struct buf *buf, unsigned place, const char *item, size_
 	}
 }
 
-// What one of the shells has reserved: POSIX XCU 2.4, and the manuals of bash, zsh and ksh93.
+// Words that one of the shells reserves: POSIX XCU 2.4, and the manuals of bash, zsh and ksh93.
 static const char RESERVED[] = "case coproc do done elif else end esac fi for foreach function if in namespace nocorrect "
                                "repeat select then time until while";
 
@@ -250,7 +250,7 @@ static size_t syntax_length(const char *at) {
 // The byte that the backslash at `at` stands for inside of that quote: itself, or the next one, where *at moves to; NUL if there is none.
 static char unescape(const char **at, char quote) {
 	char next = (*at)[1];
-	// in double quotes it quotes only these, and else stays (POSIX XCU 2.2.3)
+	// in double quotes a backslash quotes only these bytes, and else stays (POSIX XCU 2.2.3)
 	if (quote == '"' && (next == '\0' || !strchr("$`\"\\", next))) {
 		return '\\';
 	}

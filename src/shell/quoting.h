@@ -16,7 +16,7 @@ enum place {
 	PLACE_ANSI,          // inside $'…' of bash and ksh
 	PLACE_DOUBLE,        // inside "…"
 	PLACE_DOCUMENT,      // in a here-document that is expanded
-	PLACE_LITERAL_DOCUMENT, // … that is not, since its delimiter is quoted
+	PLACE_LITERAL_DOCUMENT, // in a here-document that is not expanded, since its delimiter is quoted
 	PLACE_COMMENT,
 	PLACE_KINDS = 0xF,
 	// … with any of these

@@ -359,7 +359,7 @@ static size_t unquote_backticks(struct reader *r, unsigned place, size_t end, ch
 	return n;
 }
 
-// The commands between backticks: POSIX XCU 2.6.3. The first backtick without a backslash ends them.
+// Reads the commands between backticks: POSIX XCU 2.6.3. The first backtick without a backslash ends them.
 static void read_backticks(struct reader *r, unsigned place) {
 	size_t end = r->at + 1;
 	while (end < r->len && r->text[end] != '`') {
@@ -395,7 +395,7 @@ static void read_backticks(struct reader *r, unsigned place) {
 	skip_operator(r);
 }
 
-// What follows the operator in ${x-…}. Inside of "…" shells disagree about quotes, unless these have nothing special in them.
+// Reads the text behind the operator in ${x-…}. In "…" shells disagree about quotes, unless these have nothing special in them.
 static void read_operand(struct reader *r, unsigned place, bool is_quoted) {
 	while (!at_end(r) && r->text[r->at] != '}') {
 		char c = r->text[r->at];

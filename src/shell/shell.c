@@ -107,7 +107,7 @@ static struct {
 	unsigned nfiles;     // names with a slash among those in `numbers`
 } programs = {.lock = MUTEX_INIT(LOCK_SHELL_PROGRAMS)};
 
-// execve() runs ELF files and those that begin with #!; for other kinds (a script without it, what binfmt_misc knows)
+// execve() runs ELF files and those that begin with #!; for other kinds (a script without #!, what binfmt_misc knows)
 // a shell tries and then reads the file itself.
 static bool is_direct_program(const char *path) {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -194,7 +194,7 @@ static const struct program *recall(const char *name, size_t len) {
 	return program;
 }
 
-// Takes `file` over. Another thread may have found the program meanwhile: then returns that.
+// Takes `file` over. Another thread may have found the program meanwhile: then returns the other thread's.
 static const struct program *remember(const char *name, size_t len, char *file) {
 	struct program *program = xcalloc(1, sizeof(*program) + len + 1);
 	*program = (struct program){.path = file, .is_direct = is_direct_program(file)};
@@ -280,7 +280,7 @@ const char *program_find_direct(const char *name) {
 
 // ---- which commands need a shell ----
 
-// The first word, and whether the text is free of syntax but for what that word may be.
+// Finds the first word. Returns whether the text is free of syntax, whatever the first word is.
 static bool scan(const char *command, size_t len, struct command_word *ret_first) {
 	size_t i = 0;
 	while (i < len && class_of(command[i]) == BLANK) {

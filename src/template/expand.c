@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-// The argument of the record at `*at`, which moves to the next one.
+// Returns the argument of the record at `*at`, which moves to the next argument.
 static struct slice next_arg(const struct record *record, const char **at) {
 	struct slice arg = {*at, 0};
 	// the NUL of a single argument is known to be the last byte
@@ -133,8 +133,8 @@ static void add_value(struct expand_writer *writer, const struct part *part, uns
 	}
 }
 
-// What an ITEM stands for, if the arguments are put in as they are, as words or as a list for a shell: one of thousands is then only
-// copied. Returns false if it takes more than that.
+// Adds what an ITEM stands for, if the arguments are put in as they are, as words or as a list for a shell: one ITEM of
+// thousands of arguments is then only copied. Returns false if more than that is needed.
 static bool expand_list(struct expand_writer *writer, const struct part *part, const struct record *record) {
 	if (part->kind != ITEM || part->form != FORM_WHOLE || record->nargs < 2) {
 		return false;
@@ -218,7 +218,7 @@ static void expand_group(struct expand_writer *writer, const struct part *parts,
 	}
 	const char *at = x->record->args;
 	struct expansion each = *x;
-	each.before = 0; // a {2} is there with each argument
+	each.before = 0; // with -X a {2} stands there for each argument
 	for (uint32_t k = 0; k == 0 || k < x->record->nargs; ++k) {
 		struct record one = {.args = at, .nargs = x->record->nargs > 0};
 		one.size = one.nargs > 0 ? next_arg(x->record, &at).len + 1 : 0;
@@ -251,7 +251,7 @@ static void expand_parts(struct expand_writer *writer, const struct parts *parts
 // As template_expand(). Returns how many items travel in variables.
 static unsigned expand(const struct template *template, const struct expansion *x, struct buf *buf) {
 	if (template->flags & TEMPLATE_QUOTE) {
-		FP_CLEANUP(buf_fini) struct buf words = BUF_INIT; // each quoted as a whole, so that a shell reads the words again
+		FP_CLEANUP(buf_fini) struct buf words = BUF_INIT; // each is quoted as a whole, so that a shell reads the same words again
 		template_expand_words(template, x, &words);
 		shell_quote_words(buf, words.data, words.len);
 		return 0;

@@ -19,7 +19,7 @@ static size_t length_of(const struct pack_limits *limits, const struct record *r
 
 void packs_prepare(struct pack_limits *limits) {
 	const struct record one = {.args = "x", .size = 2, .nargs = 1}, two = {.args = "x\0x", .size = 4, .nargs = 2};
-	// behind so many others no {2} names an argument: -q has '' there, which is longer than the "x" of a {2} that is filled
+	// behind so many arguments no {2} is filled: with -q it is '', which is longer than the "x" of a filled {2}
 	size_t length = length_of(limits, &one, UINT32_MAX, 1), longer = length_of(limits, &two, UINT32_MAX, 1);
 	limits->each = longer > length ? longer - length : 0;
 	limits->fixed = (ptrdiff_t)length - (ptrdiff_t)limits->each;

@@ -196,7 +196,7 @@ static bool may_delimit(struct slice item, const char *delimiter) {
 	while (same < item.len && delimiter[same] == item.text[same] && delimiter[same] != '\0') {
 		++same;
 	}
-	// dash loses a byte that is not ASCII behind what the delimiter begins with, too
+	// if a byte that is not ASCII follows the beginning of a delimiter, dash loses that byte
 	return item.len > 0 && (memmem(delimiter, strlen(delimiter), item.text, item.len) || (same > 0 && same < item.len && (item.text[same] & 0x80)));
 }
 

@@ -68,7 +68,7 @@ static const char *parse_position(struct template *template, const struct tokens
 	return tokens->plus ? plus_parse(template, tokens, at, part) : NULL;
 }
 
-// A name as it stands in the header, or without the blanks around it.
+// Parses a name as it stands in the header, or without the blanks around it.
 static const char *parse_name(const char *at, const struct names *names, struct part *part) {
 	for (int trimmed = 0; trimmed < 2; ++trimmed) {
 		for (size_t i = 0; names && i < names->n; ++i) {
@@ -170,7 +170,7 @@ static bool parse_text(struct template *template, struct parts *parts, const cha
 
 // ---- direct templates ----
 
-// Could the text with its items be split at its blanks, as a shell would, and nothing else?
+// True if the text with its items can be split at its blanks, and a shell would do no more than that.
 static bool has_plain_words(const struct parts *parts) {
 	FP_CLEANUP(buf_fini) struct buf probe = BUF_INIT;
 	size_t first_item = SIZE_MAX;
@@ -252,7 +252,7 @@ static void context_add_literal(struct word_context *context, const struct part 
 	parts_add_literal(&context->out, from, (size_t)(part->text + part->len - from));
 }
 
-// With TEMPLATE_CONTEXT: groups the parts of a text for a shell, or with -q of words that no shell reads, which may have blanks.
+// With TEMPLATE_CONTEXT: groups the parts of a text for a shell; or, with -q, of words that no shell reads, and that may have blanks.
 static void group_parts(struct template *template) {
 	struct parts *parts = &template->parts;
 	struct word_context context = {.template = template};

@@ -125,7 +125,7 @@ static void show_limits(const struct xargs_options *options) {
 	fprintf(stderr, "POSIX upper limit on argument length (this system): %zu\n", options->max_chars);
 	fprintf(stderr, "POSIX smallest allowable upper limit on argument length (all systems): %d\n", _POSIX_ARG_MAX);
 	fprintf(stderr, "Maximum length of command we could actually use: %zu\n",
-	        options->max_chars > options->env_bytes ? options->max_chars - options->env_bytes : 0); // twice less it, as GNU xargs
+	        options->max_chars > options->env_bytes ? options->max_chars - options->env_bytes : 0); // GNU xargs, too, takes the environment off twice
 	fprintf(stderr, "Size of command buffer we are actually using: %zu\n", options->limits.bytes);
 	fprintf(stderr, "Maximum parallelism (--max-procs must be no greater): %d\n", INT_MAX);
 	if (isatty(STDIN_FILENO)) {
@@ -242,7 +242,7 @@ static void set_lines(struct xargs_options *options, int key, const char *value)
 
 static void set_args(struct xargs_options *options, const char *value) {
 	size_t args = (size_t)parse_number(options, value, 'n', 1, -1, false);
-	if (options->is_done || (args == 1 && options->replace)) { // -I has one item a line anyway
+	if (options->is_done || (args == 1 && options->replace)) { // a command line of -I has one item anyway
 		return;
 	}
 	exclude(options, "--max-args/-n", &options->limits.args);
@@ -306,7 +306,7 @@ static bool is_foreign(const char *word) {
 	size_t len = strcspn(word + 2, "=");
 	bool found = option_find_long(word + 2, len, &id, &names, &nearest) == MATCH_OPTION;
 	for (const struct option *option = long_options; option->name; ++option) {
-		found = found && strncmp(option->name, word + 2, len) != 0; // it may be several of them
+		found = found && strncmp(option->name, word + 2, len) != 0; // an abbreviation may fit several of them
 	}
 	free(names);
 	return found;

@@ -17,7 +17,7 @@
 
 #define QUOTES_ARE_SPECIAL " quote; by default quotes are special to xargs unless you use the -0 option"
 
-// White space, as isspace() has it in the POSIX locale: is skipped before an item. Only blanks and newlines end one.
+// White space, as isspace() has it in the POSIX locale, is skipped before an item; only blanks and newlines end an item.
 static bool is_blank(char c) {
 	return c == ' ' || c == '\t';
 }
@@ -78,8 +78,8 @@ static enum words_status fail_line(struct xargs_words *words, const char *error)
 	return fail(words, error);
 }
 
-// Adds the text with the item in its places, none with `item` NULL, as an argument of the line. Returns NULL, or the error of
-// a result that no command line could hold. What stands behind a NUL of the item counts, but the argument ends there.
+// Adds the text with the item in its places (with nothing there if `item` is NULL) as an argument of the line. Returns NULL, or the
+// error of a result that no command line could hold. What stands behind a NUL of the item counts, but the argument ends there.
 static const char *add_expanded(struct xargs_words *words, const char *text, const char *item) {
 	struct pack *line = &words->pack;
 	const char *replace = words->options->replace;
@@ -163,7 +163,7 @@ static size_t count_ordinary(const struct xargs_words *words, const char *at, si
 }
 
 // Adds the items at `at` up to a delimiter, if all fit into the line. Returns their bytes, delimiters included; or 0, and in *ret_next
-// where it may be tried again: not at once, for what is special is likely to come often.
+// the place where it may be tried again: not at once, for what is special is likely to come often.
 static size_t add_block(struct xargs_words *words, const char *at, const char *end, const char **ret_next) {
 	char block[WORDS_BLOCK], delimiter = words->options->words.literal ? words->options->words.delimiter : '\n';
 	size_t most = (size_t)(end - at) < WORDS_BLOCK ? (size_t)(end - at) : WORDS_BLOCK, len = count_ordinary(words, at, most);

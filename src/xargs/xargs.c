@@ -252,7 +252,7 @@ static bool pack_line(struct xargs_run *run, bool waits) {
 // To be called once when no line comes any more: says what was wrong with the input, and closes the queue.
 static void end_input(struct xargs_run *run) {
 	struct xargs_input *input = &run->input;
-	if (!atomic_load_acquire(&run->is_stopped)) { // else xargs would not have got here
+	if (!atomic_load_acquire(&run->is_stopped)) { // a run that was stopped does not say so: xargs would not have got here
 		if (input->words.error) {
 			diag_note("%s", input->words.error);
 		} else if (input->error) {
@@ -432,7 +432,7 @@ static bool is_wanted(struct xargs_run *run, struct xargs_worker *state, const c
 
 // ---- running ----
 
-// The environment of the jobs, with the slot's number in it where that is asked for.
+// Returns the environment of the jobs, with the slot's number in it if --process-slot-var asks for it.
 static char *const *make_env(const struct xargs_run *run, struct xargs_worker *state, unsigned slot) {
 	const char *name = run->options->slot_var;
 	if (name && (!state->env || state->env_slot != slot)) {
@@ -497,8 +497,8 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *state, const ch
 	return true;
 }
 
-// Runs the line of that many arguments, in pieces if it is too long for the system: the limit counts the pointers too, so it is
-// not known.
+// Runs the line of that many arguments, in pieces if the line is too long for the system, whose limit is not known, because it
+// counts the pointers, too.
 static void run_line(struct xargs_run *run, struct xargs_worker *state, size_t nargs) {
 	const char *args = buf_str(&state->args);
 	const struct xargs_options *options = run->options;
@@ -524,8 +524,8 @@ static void run_line(struct xargs_run *run, struct xargs_worker *state, size_t n
 	} while (done < nargs && !atomic_load_acquire(&run->is_stopped));
 }
 
-// Makes the next line, and the one behind it as far as it is there: so far xargs reads before it sees how a command has ended.
-// Returns whether there is one to be run, which is in state->args and *ret_nargs.
+// Makes the next line, and the one behind it as far as its input is there: so far does xargs read before it sees how a command
+// has ended. Returns whether there is a line to be run, which is in state->args and *ret_nargs.
 static bool make_line(struct xargs_run *run, struct xargs_worker *state, size_t *ret_nargs) {
 	struct xargs_input *input = &run->input;
 	struct pack *pack = &input->words.pack;

@@ -288,7 +288,7 @@ static int run_command(struct client *client, const struct options *options, str
 	}
 	for (int fd = 0; fd <= 2; ++fd) {
 		if (context->closed & 1 << fd) {
-			(void)fcntl(fd, F_SETFD, FD_CLOEXEC); // it is closed for the command, too, as the caller has it
+			(void)fcntl(fd, F_SETFD, FD_CLOEXEC); // the command gets it closed, as this process did
 		}
 	}
 	if (plain_child_start(path, options->command, context, buf_str(&cookie), &child, &error) != 0) {

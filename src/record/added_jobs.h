@@ -22,7 +22,7 @@ struct wait;
 struct added_entry {
 	uint64_t id;              // the first member, for ids_find(): item.seq of the job
 	uint64_t number;          // item.number
-	uint64_t by;              // who has added it, or 0
+	uint64_t by;              // id of the job that has added it, or 0
 	struct added_job *job;    // NULL: it has ended
 	int code;                 // the exit status of --wait for it, once it has ended
 	bool reported;            // --wait-any has reported its end
@@ -122,7 +122,7 @@ struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_
 // goes on at once; its slots count as taken again, so nothing else starts before there is room.
 void waits_cancel(struct wait *wait);
 
-// Calls `done` where that is due. Whenever the loop wakes.
+// Calls `done` for the waits that are over. To be called whenever the loop wakes.
 void waits_tick(struct added_jobs *jobs);
 
 struct wait_view {

@@ -16,7 +16,7 @@
 
 enum {
 	WAITS_MAX = 1000,    // waits that are kept: those that have not ended
-	LINES_MAX = 30,      // printed of each kind
+	LINES_MAX = 30,      // lines that are printed of each kind
 };
 
 struct explain_live {

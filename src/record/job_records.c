@@ -60,7 +60,7 @@ static void put_on_stdout(struct run *run, const char *mem, size_t len) {
 	}
 }
 
-// Adds rows with one write. From any thread. After an error nothing more is written: a hole would not show.
+// Adds rows with one write. From any thread. After an error nothing more is written, because a hole in the log would not show.
 static void put(struct run *run, const char *rows, size_t len) {
 	struct job_records *job_records = run->job_records;
 	int none = 0, error = atomic_load_relaxed(&job_records->error), fd = job_records->fd;

@@ -36,8 +36,8 @@ static bool is_stdout(const char *path) {
 
 // ---- files ----
 
-// Where a picture goes. One that is to be a regular file is written under another name in the same directory, and takes its place when
-// it is complete; meanwhile the signals that would leave it behind are blocked.
+// Where a picture goes. A regular file is written under another name in the same directory, and takes its place when it is
+// complete; meanwhile the signals that would leave it behind are blocked.
 struct target {
 	const char *path;
 	char *real;                // the path without symbolic links, if the picture is to be a regular file; else NULL

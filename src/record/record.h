@@ -124,7 +124,7 @@ int job_records_open(struct run *run);
 // run->job_records.
 const struct source_config *job_records_source(const struct run *run);
 
-// The number of the item that is the nth of the run (from 1): n, or with --retry-failed the one that the log says.
+// Returns the number of the run's nth item (from 1): n, or with --retry-failed the number that the item has in the log.
 uint64_t job_records_seq(const struct run *run, uint64_t n);
 
 // Decides whether --resume leaves the item out. Returns true if the log has the item as done: it was counted as done, and its

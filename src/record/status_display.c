@@ -296,7 +296,7 @@ static void draw(struct status_display *display, uint64_t now) {
 	}
 }
 
-// Writes the line that `zenity --progress` reads, in the form of GNU parallel, with the same ends of lines.
+// Writes the line that `zenity --progress` reads, in the form and with the line ends of GNU parallel.
 static void write_zenity(struct status_display *display, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct status status;

@@ -71,7 +71,7 @@ static void attempt_wait(struct added_jobs *jobs, struct live_attempt *attempt) 
 	++attempt->nwaits;
 	if (attempt->slots == KEEPS_SLOTS) {
 		attempt_lend(jobs, attempt);
-	} else if (attempt->slots >= WANTS_SLOTS) { // it was about to go on
+	} else if (attempt->slots >= WANTS_SLOTS) { // the job was about to go on
 		if (jobs->run->leases) {
 			leases_lend(jobs->run->leases, attempt);
 		}

@@ -50,16 +50,16 @@ struct control {
 	size_t first_poll;        // index of the first descriptor of control_add_polls()
 	struct pool_place place;  // of the run's name, if it has one
 	struct stat own;          // the file of the socket there
-	int lock_fd;              // of the name, or -1
+	int lock_fd;              // of the lock file of the name, or -1
 };
 
 // ---- the name ----
 
-// Whoever has the lock is the run of that name.
+// Takes the name --run NAME: the run of that name is the process that has locked the lock file. Returns 0, or -1 after a message.
 static int listen_by_name(struct control *control) {
 	const char *name = control->run->options->control.run;
 	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT, error = BUF_INIT;
-	buf_printf(&file, "run+%s", name); // in the directory of the pools, of which none can be called so
+	buf_printf(&file, "run+%s", name); // in the directory of the pools: no pool can have this name
 	if (place_open(&control->place, buf_str(&file), &error) != 0) {
 		return diag_error("--run %s: %s", name, buf_str(&error));
 	}
@@ -194,7 +194,7 @@ static void read_ids(struct control_client *client, const struct frame *request,
 
 // ---- waiting ----
 
-// Returns the exit status of the wait: for one job that of the job, for several jobs that of a run.
+// Returns the exit status of the wait: for one job that of the job, for several jobs how many failed, as for a run.
 static int wait_status(const struct control_client *client, uint64_t id) {
 	struct added_jobs *added_jobs = client->control->run->added_jobs;
 	int code, failed = 0;

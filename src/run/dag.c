@@ -208,7 +208,7 @@ static bool is_starved(const struct dag_node *node) {
 	return all;
 }
 
-// A stack of nodes that were skipped, or got fewer items than they should, while what follows from that is still to be done.
+// A stack of nodes that were skipped, or got fewer items than they should, and whose dependents have not been looked at yet.
 struct affected {
 	struct list nodes;
 	size_t nskipped;
@@ -477,7 +477,7 @@ void dag_stop(struct run *run) {
 		return;
 	}
 	while ((posted = take_posted(dag, &ended))) {
-		see_failure(posted); // what needs these is skipped, the rest is cancelled
+		see_failure(posted); // batches that need these are skipped, others that wait are cancelled
 	}
 	for (size_t i = 0; i < dag->n; ++i) {
 		struct dag_node *node = &dag->all[i];

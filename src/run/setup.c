@@ -188,8 +188,8 @@ static int open_hosts(struct run *run) {
 	return 0;
 }
 
-// --jobserver: serves slots to the tools in jobs. A run that is a client of make's jobserver passes that on instead. Returns 0, or -1
-// after a message.
+// --jobserver: serves slots to the tools in jobs. A run that is a client of make's jobserver passes that jobserver on instead.
+// Returns 0, or -1 after a message.
 static int open_jobserver(struct run *run) {
 	const struct options *options = run->options;
 	if (!options->pool.jobserver || options->dry_run || options->sem.is_on || run->jobserver) {
@@ -203,8 +203,8 @@ static int open_jobserver(struct run *run) {
 	return run->jobserver ? 0 : -1;
 }
 
-// Sets run->temp_dir, where spilled items and held output go. A TMPDIR that cannot be used is reported here, for jobs would meet
-// it only much later. Returns 0, or -1 after a message.
+// Sets run->temp_dir, where spilled items and held output go. A TMPDIR that cannot be used is reported here, because jobs would
+// only meet the error much later. Returns 0, or -1 after a message.
 static int choose_temp_dir(struct run *run) {
 	const char *given = run->options->tmpdir;
 	if (given && access(given, W_OK | X_OK) != 0) {

@@ -180,14 +180,14 @@ void run_answer_signals(struct run *run) {
 
 void run_answer_flags(struct run *run) {
 	if (atomic_load_acquire(&run->halt_now)) { // pairs with the store in halt()
-		publish_set_stop_reason(run, "not all jobs can run at once"); // only --tee has given no reason yet: a halt has
+		publish_set_stop_reason(run, "not all jobs can run at once"); // the reason of --tee; a halt has given its own
 		terminate(run);
 	}
 	if (run->hosts && run->phase == RUN_RUNNING && hosts_are_unreachable(run->hosts)) {
 		diag_error("no machine can be reached: the jobs are not run");
 		atomic_store_relaxed(&run->trouble, true);
 		publish_set_stop_reason(run, "no machine can be reached");
-		hosts_terminate(run->hosts); // none of their attempts runs any more; one may wait for a machine
+		hosts_terminate(run->hosts); // no attempt runs there any more, but one may wait for a machine
 		stop(run);
 	}
 	if (run->phase == RUN_RUNNING && atomic_load_acquire(&run->output_error)) {
@@ -247,8 +247,8 @@ static void end_jobs(struct run *run) {
 	batches_reap(run);
 }
 
-// In a signal handler, when no job is left. While `left` signals more may call this, a reader gets as long as run_limit_end()
-// gives one; then, before a signal that kills, half a second, so that the run comes to its end within a second.
+// In a signal handler, when no job is left. If the next signal will call this, too (`left` > 0), a reader gets 4 s, as by
+// run_limit_end(); if the next signal kills, half a second, in which the run still comes to its end.
 static void hurry_writes(unsigned left) {
 	write_limit_set(now_ns() + (left > 0 ? 4 * NS_PER_S : NS_PER_S / 2));
 }
@@ -266,7 +266,7 @@ static void free_signals(struct run *run) {
 	signals_release_after(run->phase == RUN_KILLING ? 0 : 1, hurry_writes);
 }
 
-// Writes all output that is left, and behind it the rows of the joblog and the files of --results.
+// Writes all output that is left, then the rows of the joblog and the files of --results.
 static void end_output(struct run *run) {
 	retry_queue_destroy(run->retry_queue);
 	created_files_destroy(run->created_files);

@@ -92,8 +92,8 @@ int jobserver_server_open(const struct options *options, struct context *context
 // For each token the run holds a lease, which the server grants only while no ordinary client waits.
 //
 // When an ordinary client waits, the tokens in the pipe are taken back and their leases released at once; a token that a job
-// has is taken back, and its lease released, as soon as the job puts it back. The same is done while the run has at least two
-// leases more than another client of this kind that waits.
+// has is taken back, and its lease released, as soon as the job puts it back. The run also gives leases back in this way
+// while it has at least two leases more than another client of this kind that waits.
 
 struct jobserver_spare;
 
@@ -103,7 +103,7 @@ struct jobserver_spare *jobserver_spare_open(const struct options *options, stru
 void jobserver_spare_close(struct jobserver_spare *spare); // NULL-safe
 
 // Binds the leases that come from now on to the process `pid`: the server counts them as in use until that process has
-// ended, even if this one is killed. `pidfd` stays the caller's, who keeps it open.
+// ended, even if this one is killed. `pidfd` stays the caller's, which keeps it open.
 void jobserver_spare_set_process(struct jobserver_spare *spare, pid_t pid, int pidfd);
 
 // Return a descriptor to poll for POLLIN, or -1: the connection to the server; and the pipe, while tokens are to be taken back.

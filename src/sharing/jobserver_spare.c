@@ -17,7 +17,7 @@
 struct jobserver_spare {
 	struct jobserver *jobserver;
 	struct client *client;
-	uint64_t *leases;          // numbers of those in use: one for each token
+	uint64_t *leases;          // numbers of the leases in use: one for each token
 	size_t n, cap;
 	unsigned most, wanted;     // leases at once, at most; leases that the server was asked for
 	pid_t pid;                 // the process that uses the leases
@@ -119,7 +119,7 @@ struct jobserver_spare *jobserver_spare_open(const struct options *options, stru
 		jobserver_spare_close(spare);
 		return NULL;
 	}
-	spare->most = client_bounds(spare->client).most - 1; // the job itself has one
+	spare->most = client_bounds(spare->client).most - 1; // the job itself has one slot
 	return spare;
 }
 

@@ -53,7 +53,7 @@ struct nested {
 	struct lease_client *own;  // the run itself, who holds the leases of its jobs
 	unsigned slots;            // of the table: leases of jobs, and slots that items lend
 	unsigned submitted;        // items that are to lend a slot, and have not begun
-	struct list lendings;      // those that have begun
+	struct list lendings;      // items that lend a slot
 	struct list loans;
 };
 
@@ -125,11 +125,11 @@ static void set_slots(struct nested *nested, unsigned slots) {
 	lease_set_slots(nested->sessions.table, slots);
 }
 
-// sessions.find_lease: the slot of a job becomes a lease once somebody comes who runs on it.
+// sessions.find_lease: makes the slot of a job a lease in the table once a fairpar in the job connects.
 static bool find_lease(void *arg, struct lease_id id) {
 	struct nested *nested = arg;
 	if (lease_is_known(nested->sessions.table, id)) {
-		return true; // of a job, or one that was granted
+		return true; // the lease of a job, or a granted one
 	}
 	struct live_attempt *attempt = nested_find(nested, id.number);
 	if (!attempt || id.nonce != attempt->nonce || !nested->lends || !attempt->has_slot) {
@@ -292,7 +292,7 @@ struct wanting {
 	uint32_t wanted;           // of all clients so far
 };
 
-// Submits as many items as leases are wanted. The job in which they are wanted runs on, and its worker counts as who has submitted them.
+// Submits as many items as leases are wanted. They count as submitted by the worker of the job in which they are wanted.
 static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 	struct wanting *wanting = arg;
 	struct nested *nested = wanting->nested;

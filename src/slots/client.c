@@ -30,7 +30,7 @@ struct held {
 	uint32_t width;
 	bool lent;                 // it is lent to this client out of another lease
 	bool used;
-	bool last;                 // no other job comes after the one that runs on it
+	bool last;                 // no other job runs on the lease after the present one
 	pid_t pid;                 // process of the job; set if `pidfd` is not -1
 	int pidfd;                 // of that process, or -1
 };
@@ -96,8 +96,8 @@ static bool fill(struct client *client) {
 
 static int connect_again(struct client *client);
 
-// Tells the server who this client is, which leases it uses and what it wants. Leases of the server before that are not in use are
-// given up.
+// Tells the server who this client is, which leases it uses and what it wants. Leases that the last server granted and that are
+// not in use are given up.
 static void introduce(struct client *client) {
 	const struct client_config *config = &client->config;
 	const struct hello hello = {
@@ -509,8 +509,8 @@ bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct l
 	return true;
 }
 
-// The check for a server comes last: a new server learns by introduce() that the lease is in use (see the model
-// tests/model/leases.pml, MUTANT_USED_AGAIN_WITHOUT_SERVER).
+// The connection is checked last: a server that takes over later learns by introduce() that the lease is in use
+// (see the model tests/model/leases.pml, MUTANT_USED_AGAIN_WITHOUT_SERVER).
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) {
 	struct held *held = find_held(client, number);
 	verify(held);

@@ -38,14 +38,14 @@ struct client_config {
 	bool reuses;           // it calls client_use_again(), which always fails without this
 	uint64_t deadline;     // now_ns() time until which it waits for a server that does not answer; it waits two seconds at least
 	bool says;             // it prints why it waits for the server, once after CLIENT_SLOW, and at each client_ask() while it waits
-	bool starts;           // it starts a server, if there is none
+	bool starts;           // it starts a server if none runs
 };
 
 enum client_event_type {
 	CLIENT_NOTHING,        // no event now: the next may come when client_fd() is readable, or at client_due()
 	CLIENT_GRANTED,        // a lease: `id`, `width`
 	CLIENT_REVOKED,        // a lease, `id`, was taken back before it was in use; client_want() asks for another one
-	CLIENT_RENEWED,        // another server has taken over from one that has ended: leases that were not in use are void
+	CLIENT_RENEWED,        // the client is connected to another server, as the last one has ended: leases that were not in use are void
 	CLIENT_PLACE,          // the client's place in the queue: `place` of `waiting`; `text` says who holds the slots
 	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
 	CLIENT_SLOTS,          // client_slots() and client_why() have changed

@@ -18,7 +18,7 @@
 #define SETTLE_LEAST (0.5 * SECOND)
 #define SETTLE_MOST (5.0 * SECOND)
 
-// All tasks wait for more than this share of the time: one step down, the next not before BRAKE_STEP, and no step up before BRAKE_GROW.
+// If all tasks wait for more than this share of the time: one step down, the next not before BRAKE_STEP, and no step up before BRAKE_GROW.
 #define BRAKE_MEMORY 0.10
 #define BRAKE_DISK 0.60
 #define BRAKE_STEP SECOND
@@ -136,7 +136,7 @@ static unsigned judge(struct controller *controller, const struct controller_obs
 	if (fewer) {
 		return has_gained(fewer, &window) ? 0 : (unsigned)(fewer->slots + 0.5);
 	}
-	// Jobs take much longer than the first ones took: go back to as many slots as would do the same work at the speed of these.
+	// If jobs take much longer than the first ones took: go back to as many slots as would do the same work at the speed of those.
 	return window.gain < GAIN_LEAST * window.slots ? (unsigned)(window.gain * 1.25) + 1 : 0;
 }
 

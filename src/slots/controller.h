@@ -63,7 +63,7 @@ struct controller {
 	uint64_t last;          // time of the last sample
 	uint64_t tick;          // ns from the last sample to the next
 	uint64_t looks_start;
-	double sampled, busy;    // sums of those of controller_observation since looks_start
+	double sampled, busy;    // sums of `sampled` and `busy` of the observations since looks_start
 	double wall_mean;       // mean time of the jobs that ended last, ns
 	uint64_t brake_after;   // before this time no further step down for memory or a disk
 	uint64_t grow_after;    // before this time no step up

@@ -114,7 +114,7 @@ char *jobserver_set_flags(const char *makeflags, const char *auth) {
 			buf_add(&flags, word.at, word.len);
 		}
 	}
-	if (auth) { // -j without a number: make before 4.2 would ignore the jobserver if the environment had one
+	if (auth) { // -j has no number: with a number in the environment, make before 4.2 would ignore the jobserver
 		const char *fds = strchr(auth, ':') ? NULL : auth;
 		buf_printf(&flags, " -j%s%s%s %s%s", fds ? " " : "", fds ? fds_word : "", fds ? fds : "", auth_word, auth);
 	}

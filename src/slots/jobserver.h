@@ -1,6 +1,6 @@
-// GNU make's jobserver: slots are bytes in a pipe or a FIFO, called tokens. A process that reads a token has a slot until it writes
-// the same byte back. Besides, each client has one slot of its own, which its parent has given it. (GNU make manual,
-// "Integrating GNU make", "POSIX Jobserver Interaction".)
+// GNU make's jobserver: slots are bytes in a pipe or a FIFO, called tokens. A process that reads a token has a slot until it
+// writes the same byte back. Besides, each client has one slot that it got from its parent. (GNU make manual, "Integrating GNU
+// make", "POSIX Jobserver Interaction".)
 
 #pragma once
 

@@ -34,7 +34,7 @@ struct lease {
 	uint64_t granted;
 	struct lease_client *holder; // NULL: it was given back, but is still lent
 	struct lease *lender;       // the lease that it is lent out of; NULL: it has its own slots, counted in table->taken
-	struct lease_batch *batch;  // that is charged for its slots, or NULL
+	struct lease_batch *batch;  // the batch that is charged for its slots, or NULL
 	bool lender_unknown;        // while RECOVERING: it is lent, and lease_open() looks for its lender
 	struct lease_client *borrower; // the client to which `lent` of its slots are lent; NULL: none are lent
 	uint32_t lent;
@@ -266,7 +266,7 @@ static void lend_instead(struct lease_table *table, struct lease *lender, uint64
 	}
 }
 
-// Frees a lease that has no holder and is not lent, and gives back its slots; then does the same for its lender.
+// Frees a lease that has no holder and is not lent, and gives back its slots; then does that for its lender, too.
 static void lease_end(struct lease_table *table, struct lease *lease, uint64_t now) {
 	while (lease && !lease->holder && lease->lent == 0) {
 		struct lease *lender = lease->lender;
@@ -279,7 +279,7 @@ static void lease_end(struct lease_table *table, struct lease *lease, uint64_t n
 		} else if (!lease->lender_unknown) {
 			lease_uncharge(table, lease, now);
 		}
-		list_for_each_entry(&table->clients, struct lease_client, client, link) { // those that run on the lease
+		list_for_each_entry(&table->clients, struct lease_client, client, link) { // clients that run on the lease
 			client->lender = client->lender == lease ? NULL : client->lender;
 		}
 		list_remove(&lease->all);

@@ -82,10 +82,10 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 // it returns false.
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) FP_NODISCARD;
 
-// Notes that the client uses the lease from now on: it is not revoked any more. `nonce`: that of the job on it; 0: as granted. `last`:
-// this job is the last one on the lease; else the client may run other jobs on it without telling. A lease is lent only after its
-// holder has called with `last`, or if lease_user() of the holder is NULL: such a client uses a lease for one job.
-// lease_release() gives the lease back. Both return false if the client has no such lease.
+// Notes that the client uses the lease from now on: it is not revoked any more. `nonce`: that of the job on it; 0: the one that
+// was granted. `last`: this job is the last one on the lease; else the client may run other jobs on it without telling. A lease
+// is lent only after its holder has called with `last`, or if lease_user() of the holder is NULL: such a client uses a lease for
+// one job. lease_release() gives the lease back. Both return false if the client has no such lease.
 bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, bool last) FP_NODISCARD;
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
 

@@ -2,8 +2,8 @@
 // NAME.lock, which the server has locked as long as it lives: the process that starts a server takes the lock, and the server inherits it.
 //
 // There are two such directories, in /run/user/UID and in /tmp, because the first one exists only while the user is logged in. A
-// client looks for a server in both. If there is none, it starts one in the first directory that exists; but if the last server
-// has died in the other directory, in that one.
+// client looks for a server in both. If there is none, it starts one: in the directory where the last server has died, or else
+// in the first directory that exists.
 
 #pragma once
 

@@ -11,7 +11,7 @@
 
 enum { TEXT_INLINE = 64 * 1024 }; // bytes of a text in the frame itself, at most: the kernel has room for as much (net.core.wmem_default)
 
-// Room for one descriptor. The kernel closes those for which there is no room.
+// Room for one descriptor that comes with a frame. The kernel closes further ones.
 union fd_room {
 	struct cmsghdr header;
 	char room[CMSG_SPACE(sizeof(int))];

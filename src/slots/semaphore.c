@@ -272,7 +272,7 @@ static int list_others(struct semaphore *s, struct others *ret_others, struct bu
 
 // ---- waiting ----
 
-// The greatest number of those that wait in front of `number`, or 0.
+// Returns the number of the process that waits next in front of `number`, or 0.
 static unsigned number_ahead(const struct others *others, unsigned number) {
 	unsigned ahead = 0;
 	for (size_t i = 0; i < others->n; ++i) {
@@ -416,7 +416,7 @@ void semaphore_close(struct semaphore *s) {
 	}
 	FP_CLEANUP(buf_fini) struct buf ignored = BUF_INIT;
 	struct others others = {0};
-	if (lock(s, &ignored) == 0) { // else the descriptor is closed, and that is what counts
+	if (lock(s, &ignored) == 0) { // if not: semaphore_forget() closes the file, which gives the semaphore back, too
 		drop_file(s);
 		(void)list_others(s, &others, &ignored); // removes what dead processes have left
 		(void)!unlinkat(s->parent_fd, s->name, AT_REMOVEDIR); // fails if the directory has files

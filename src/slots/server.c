@@ -189,7 +189,7 @@ static bool keep_files(struct server *server, uint64_t now) {
 		return true;
 	}
 	if (server->sessions.n == 0 || access(server->place.address.sun_path, F_OK) == 0) {
-		return false; // it has no clients, or they go over to the server that is there now, and report their leases to it
+		return false; // there are no clients, or they go over to the server that made the new file, and report their leases to it
 	}
 	bool is_due = now >= server->renew_at;
 	server->renew_at = is_due ? TIME_NEVER : earlier(server->renew_at, now + SETTLE);

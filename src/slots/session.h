@@ -125,7 +125,7 @@ bool session_process_ended(struct session *session, unsigned i, uint64_t now) FP
 
 // Does what follows from the frames: grants leases, takes them back, and tells the clients. `quiet`: no client had
 // sent anything. Returns when to call it again, or TIME_NEVER. To be called only when all frames that had come were
-// read, and those of the last call were sent as far as the clients read.
+// read, and the frames of the last call were sent, as far as clients read.
 uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now);
 
 // True if sessions_settle() is to be called again at once: what it waited for has been sent.

@@ -185,7 +185,7 @@ static void add_spellings(struct buf *text, const struct option_info *option, co
 	}
 }
 
-// What completes an argument in each shell, by the word in the table's column; if no row has that word, the column lists the choices.
+// What completes an argument in each shell. `name` is the word in the column `complete` of options.def; any other word there lists the choices.
 static const struct argument_kind {
 	const char *name, *bash, *zsh, *fish;
 } argument_kinds[] = {

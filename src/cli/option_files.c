@@ -38,7 +38,7 @@ struct named_file {
 	ino_t ino;
 };
 
-// Returns the path to which the symbolic links at the end of the path lead, owned by the caller: a file that does not exist is created there.
+// Returns the path to which the symbolic links at the end of the path lead, owned by the caller: the place where open() would create a file that does not exist.
 static char *follow_links(const char *path) {
 	char *at = xstrdup(path), target[PATH_MAX];
 	for (unsigned links = 0; links < 40; ++links) { // as many as Linux follows (path_resolution(7))

@@ -37,7 +37,7 @@ struct batch {
 	struct hosts_binding *binding;   // machines of its jobs; owned, or NULL: any
 	struct queue *emits;         // gets the lines of its jobs' stdout as items, or NULL
 	bool is_fed;                 // other batches emit into it, perhaps before it has begun
-	bool again;                  // all its jobs run again, as a batch that it needs does. Set when it begins
+	bool again;                  // all its jobs run again, because a batch that it needs has run again. Set when it begins
 	atomic_bool is_low;          // --pack=auto: its queue lacks packs; the pool sets it, the feed clears it
 	bool has_failed;             // one of its jobs has failed; under the publisher's lock
 	bool allow_failure;          // a failed job is only reported

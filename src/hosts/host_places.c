@@ -146,7 +146,7 @@ static void reserve_host(struct hosts *hosts, struct waiter *waiter) {
 	}
 }
 
-// The first of the hosts that the attempt may use, if none of them can be reached; else NULL. With the lock.
+// The first of the hosts that the attempt may use, if it may use only some and none of these can be reached; else NULL. With the lock.
 static const struct sshlogin *find_unreachable(const struct hosts *hosts, const struct hosts_request *request) {
 	const struct sshlogin *gone = NULL;
 	for (size_t i = 0; request->binding && i < hosts->n; ++i) {

@@ -189,8 +189,8 @@ void host_free(struct host *host);
 // Appends the host to the list, which owns it then.
 void host_append(struct hosts *hosts, struct host *host);
 
-// Starts the thread of the connection, which connects at once, but to a pilot when host_want() says so; the slots of this machine are there at once.
-// Returns 0, or -1 with errno. With hosts.lock.
+// Starts the thread of the connection. It connects at once, but to a pilot only after host_want(). If the host is this machine there is no
+// thread, and its slots are there at once. Returns 0, or -1 with errno. With hosts.lock.
 int host_connect(struct host *host) FP_NODISCARD;
 
 // `wanted`: connects, if there is no connection. Else it releases the worker as soon as it has no attempt, or ends the launcher if no worker has

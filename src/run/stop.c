@@ -259,7 +259,7 @@ static void free_signals(struct run *run) {
 		signals_release_after(2, hurry_writes);
 		return;
 	}
-	run_answer_signals(run); // a signal that came with the first must not keep the end from being published
+	run_answer_signals(run); // a pending one is the second: a reader gets less time, and the next one kills
 	publish_end(run, 128 + run->signal, run->signal);
 	run_limit_end(run);
 	// after one signal, the next one ends the wait for a reader who does not read; after two, the next one kills

@@ -38,7 +38,7 @@ struct leases {
 	size_t nfree, free_cap;
 	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
 	unsigned yielding;         // attempts that have given their lease back until their output is read
-	unsigned unbacked;         // slots whose lease could not be used: the next leases that come are for these slots, and bring no
+	unsigned unbacked;         // slots that have no lease any more: the next leases that come are for these slots, and bring no
 	                           // other slot, where a later item would start beside the one that waits
 	unsigned wanted;           // leases that the server was asked for
 	uint64_t slow;             // when a message says that the run waits for its first lease; 0: it does not wait yet

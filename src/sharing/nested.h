@@ -65,7 +65,7 @@ struct live_attempt {
 	// these change: by leases.c, with its lock
 	enum { HAS_NONE, HAS_LEASE, LENDS_LEASE, REGAINS_LEASE, YIELDS_LEASE } lease_state;
 	struct run_lease lease;
-	char **env;               // of its process, which names the lease
+	char **env;               // of its process; FAIRPAR_LEASE or FAIRPAR_SOCK in it names the lease
 };
 
 // Opens the socket, and returns what nested_close() frees; NULL if there can be no socket: fairpars in jobs then have slots of

@@ -193,11 +193,11 @@ same_as_here() {
 
 @test "after kill -9 of fairpar nothing runs on any host, and --resume does what is left" {
 	over_ssh
-	make_fifo started
+	make_fifo started.3 started.4 # one for each: who reads two lines from one might be given both, and keep one
 	printf '%s\n' 1 2 3 4 >items
-	start_fairpar "${two[@]}" -j1 --joblog joblog 'test {} -lt 3 || test -e go || { echo >started; sleep infinity; }; echo {}' <items
-	await started
-	await started
+	start_fairpar "${two[@]}" -j1 --joblog joblog 'test {} -lt 3 || test -e go || { echo >started.{}; sleep infinity; }; echo {}' <items
+	await started.3
+	await started.4
 	kill -KILL "$fairpar_pid"
 	end_fairpar 137
 	assert_eq "$(leaked_processes)" ''
@@ -278,11 +278,11 @@ queue_is_clean() { assert_eq "$(squeue -h -t PENDING,RUNNING)" ''; }
 
 @test "Ctrl-C and kill -9 leave no pilot in the queue" {
 	need_slurm
-	make_fifo begun
+	make_fifo begun.1 begun.2
 	for signal in INT KILL; do
-		start_fairpar --slurm='-t 5' --slurm-pilots 2 "echo >begun; sleep $patience #" ::: 1 2
-		await begun
-		await begun
+		start_fairpar --slurm='-t 5' --slurm-pilots 2 "echo >begun.{}; sleep $patience" ::: 1 2
+		await begun.1
+		await begun.2
 		kill -$signal "$fairpar_pid"
 		end_fairpar any
 		run_fairpar --slurm='-t 5' --slurm-pilots 1 echo ::: after

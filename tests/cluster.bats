@@ -202,7 +202,7 @@ same_as_here() {
 	end_fairpar 137
 	assert_eq "$(leaked_processes)" ''
 	touch go
-	run_fairpar "${two[@]}" -j1 --resume --joblog joblog 'test {} -lt 3 || test -e go || { echo >started; sleep infinity; }; echo {}' <items
+	run_fairpar "${two[@]}" -j1 --resume --joblog joblog 'test {} -lt 3 || test -e go || { echo >started.{}; sleep infinity; }; echo {}' <items
 	assert_set 3 4
 	assert_eq "$(sed 1d joblog | cut -f 1 | sort | xargs)" "1 2 3 4"
 }

@@ -271,6 +271,10 @@ void markup_add_escaped(struct buf *buf, const char *text, size_t len) {
 	}
 }
 
+void markup_add_text(struct buf *buf, const char *text) {
+	markup_add_escaped(buf, text, strlen(text));
+}
+
 void markup_add_name(struct buf *buf, const char *name, size_t columns) {
 	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	text_add_cut(&shown, name, strlen(name), columns);

@@ -88,6 +88,9 @@ void markup_add_cut(struct buf *buf, const char *text, size_t len, size_t max);
 // pictures of them (U+2400 on). A newline stays.
 void markup_add_escaped(struct buf *buf, const char *text, size_t len);
 
+// Appends a string, escaped by markup_add_escaped().
+void markup_add_text(struct buf *buf, const char *text);
+
 // Appends a name, cut to `columns` columns by text_add_cut(), then escaped by markup_add_escaped().
 void markup_add_name(struct buf *buf, const char *name, size_t columns);
 

@@ -53,7 +53,7 @@ void write_limit_hasten(void) {
 	is_hastened = true;
 }
 
-// Returns the descriptor that becomes readable when a limit is set. It is never read, as it is polled only until then. -1: there is none.
+// Returns the descriptor that becomes readable when a limit is set, for poll(2) alone: nobody reads from it. Returns -1 if none can be made.
 static int limit_fd(void) {
 	int fd = atomic_load(&wake_fd), none = -1;
 	if (fd < 0) {

@@ -365,7 +365,8 @@ struct manifest *options_load_manifest(struct options *o, bool *ret_unwritten) {
 	buf_reset(&messages);
 	bool is_good = manifest != NULL;
 	if (is_good && o->nnames > 0 && manifest_select(manifest, o->names, o->nnames, &messages) != 0) {
-		is_good = diag_error("%s", buf_str(&messages)) == 0;
+		diag_error("%s", buf_str(&messages));
+		is_good = false;
 	}
 	if (is_good && manifest->slurm && o->hosts.n == 0 && !o->slurm) { // the manifest's key counts unless options name machines
 		is_good = set_slurm(o, manifest->slurm) == 0;

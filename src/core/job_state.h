@@ -67,7 +67,7 @@ struct job {
 	const char *reason;           // with item.bad: why it cannot be run; borrowed as the record
 	const char *name;             // what messages call a command that is no item, such as "finally"; or NULL
 	enum event_role role;
-	const struct result *told;    // of an on-failure or finally command: the end that it is told of; or NULL
+	const struct result *told;    // the end of the job or batch after which an on-failure or finally command runs; or NULL
 	struct line_items *line_items; // takes the lines of its attempt's stdout, or NULL
 	struct created_file *creating; // what it makes, which was not there when it began (created_files.c); or NULL
 	unsigned step;                // 0: the command; n: the nth of spec->then

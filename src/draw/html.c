@@ -9,10 +9,6 @@
 // "openssl dgst -sha256 -binary src/draw/html.js | openssl base64" prints it.
 const char html_script_hash[] = "sha256-vqoCGL+GNd8U3Q+rj5sYVbFndr3ZqIXj0dSSdsxcFyI=";
 
-static void add_text(struct buf *buf, const char *text) {
-	markup_add_escaped(buf, text, strlen(text));
-}
-
 static void add_head(struct buf *buf, const struct run_stats *stats) {
 	buf_printf(buf, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
@@ -32,7 +28,7 @@ static void add_argv(struct buf *buf, const struct run_stats *stats) {
 	for (uint32_t i = 0; i < stats->run.nargv; ++i, word += strlen(word) + 1) {
 		const char *quote = *word == '\0' || strpbrk(word, " \t\n|&;<>()$\"'*?") ? "&#39;" : "";
 		buf_printf(buf, "%s%s", i > 0 ? " " : "", quote);
-		add_text(buf, word);
+		markup_add_text(buf, word);
 		buf_adds(buf, quote);
 	}
 }
@@ -205,11 +201,11 @@ static void add_failure(struct buf *buf, const struct event_job_end *job) {
 	buf_adds(buf, "<article>\n<p><strong>");
 	html_add_job_name(buf, &job->id);
 	buf_adds(buf, "</strong> <span class=\"bad\">");
-	add_text(buf, job->why ? job->why : result_describe(&job->result, how, sizeof(how)));
+	markup_add_text(buf, job->why ? job->why : result_describe(&job->result, how, sizeof(how)));
 	buf_adds(buf, "</span>");
 	if (job->id.host) {
 		buf_adds(buf, " on ");
-		add_text(buf, job->id.host);
+		markup_add_text(buf, job->id.host);
 	}
 	stats_add_attempts(buf, &job->id);
 	if (job->result.start > 0) {
@@ -255,7 +251,7 @@ static void add_losses(struct buf *buf, const struct run_stats *stats) {
 		}
 		markup_add_count(buf, loss->jobs);
 		buf_printf(buf, " job%s %s: ", loss->jobs == 1 ? "" : "s", outcome_names[loss->outcome]);
-		add_text(buf, loss->why);
+		markup_add_text(buf, loss->why);
 		buf_adds(buf, "</p>\n");
 	}
 }
@@ -279,7 +275,7 @@ static void add_inner(struct buf *buf, const struct palette *palette) {
 		for (unsigned depth = 1; depth < lent->depth && depth < 9; ++depth) {
 			buf_adds(buf, "↳ ");
 		}
-		add_text(buf, lent->to);
+		markup_add_text(buf, lent->to);
 		buf_adds(buf, "</code></td>");
 		add_count_cell(buf, inner->times, "n");
 		add_time_cell(buf, inner->time);
@@ -316,7 +312,7 @@ static void add_footer(struct buf *buf, const struct run_stats *stats) {
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); ++i) {
 		if (facts[i].text && facts[i].text[0] != '\0') {
 			buf_adds(buf, facts[i].before);
-			add_text(buf, facts[i].text);
+			markup_add_text(buf, facts[i].text);
 		}
 	}
 	buf_printf(buf, "; batches took turns by %s</footer>\n", stats->run.fair_time ? "time" : "jobs");

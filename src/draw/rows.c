@@ -38,10 +38,6 @@ static void add_seconds(struct buf *buf, uint64_t ns) {
 	buf_printf(buf, "<td class=\"n\">%llu.%03llu</td>", ull(ns / 1000000000), ull(ns / 1000000 % 1000));
 }
 
-static void add_text(struct buf *buf, const char *text) {
-	markup_add_escaped(buf, text, strlen(text));
-}
-
 // Adds the row of a job by its end, what all of its attempts took, and the command that is shown.
 static void add_row(struct rows *rows, const struct event_job_end *end, const struct running_sum *sum, const char *command, size_t len) {
 	char how[80];
@@ -52,7 +48,7 @@ static void add_row(struct rows *rows, const struct event_job_end *end, const st
 	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(rows->palette, end->id.batch));
 	html_add_job_name(buf, &end->id);
 	buf_printf(buf, "</th><td class=\"end%s\">", bad ? " bad" : "");
-	add_text(buf, fine ? "ok" : end->why ? end->why : result_describe(&end->result, how, sizeof(how)));
+	markup_add_text(buf, fine ? "ok" : end->why ? end->why : result_describe(&end->result, how, sizeof(how)));
 	if (end->id.step > 0 && !fine) {
 		buf_printf(buf, " at step %u", end->id.step + 1);
 	}
@@ -60,7 +56,7 @@ static void add_row(struct rows *rows, const struct event_job_end *end, const st
 	buf_printf(buf, end->id.slot > 0 && end->source != FROM_LONG ? "<td class=\"n\">%u</td>" : "<td class=\"n\">–</td>", end->id.slot);
 	if (rows->has_machines) {
 		buf_adds(buf, "<td>");
-		add_text(buf, stats_machine_name(stats, end->id.host));
+		markup_add_text(buf, stats_machine_name(stats, end->id.host));
 		buf_adds(buf, "</td>");
 	}
 	add_seconds(buf, sum->queued);

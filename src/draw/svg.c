@@ -419,7 +419,7 @@ static void add_strip(const struct sheet *sheet) {
 			const struct stats_batch *owner = class < PALETTE_OTHERS ? palette->owners[class] : NULL;
 			const char *name = owner ? owner->name : "other batches";
 			buf_printf(buf, "<path class=\"c%u b\" d=\"%s\"><title>", class, buf_str(&paths[class]));
-			markup_add_escaped(buf, name, strlen(name));
+			markup_add_text(buf, name);
 			if (owner) {
 				buf_printf(buf, ": %u%% of the slot-time", (unsigned)(owner->share * 100 + 0.5));
 			}
@@ -448,7 +448,7 @@ static void add_slots_line(const struct sheet *sheet) {
 		if (x >= begun + 1) {
 			buf_printf(buf, "H%.1f\"/></g>\n", x);
 			buf_printf(buf, "<g class=\"b\"><title>%u slot%s%s", change->slots, change->slots == 1 ? "" : "s", change->why ? ": " : "");
-			markup_add_escaped(buf, change->why ? change->why : "", change->why ? strlen(change->why) : 0);
+			markup_add_text(buf, change->why ? change->why : "");
 			buf_printf(buf, "</title><path class=\"o\" d=\"M%.1f %.1f", x, y);
 			begun = x;
 		}

@@ -120,7 +120,7 @@ struct pilot_node {
 	char name[];
 };
 
-// Whether the connection was lost or could not be made, and there is none now; a message has said so.
+// Whether the host has no connection because the last one was lost or could not be made, which a message has said.
 static inline bool host_has_failed(const struct host *host) {
 	return host->state == HOST_LOST || host->state == HOST_UNREACHABLE || host->state == HOST_ENDED;
 }

@@ -49,8 +49,8 @@ void line_buffer_end(struct line_buffer *buffer);
 // the end.
 bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line);
 
-// As line_buffer_next(), but takes at once all good lines that are there, up to `most` bytes with their NULs; if there is none,
-// as line_buffer_next().
+// As line_buffer_next(), but takes at once all good lines that are there, up to `most` bytes with their NULs; if the next line
+// is bad, or not complete yet, as line_buffer_next().
 bool line_buffer_next_lines(struct line_buffer *buffer, size_t most, struct line *ret_line);
 
 // Makes a NUL of each delimiter. Returns how many there are.

@@ -80,5 +80,5 @@ int result_code(const struct result *result);
 // Returns "KILL" for 9; NULL for a signal without a name of its own (the real-time ones).
 const char *signal_name(int number);
 
-// Returns the number of the signal that `text`, of `len` bytes, names: "KILL", "SIGKILL", in any case, or "9"; 0 if there is none.
+// Returns the number of the signal that `text`, of `len` bytes, names: "KILL", "SIGKILL", in any case, or "9"; 0 if no signal has that name.
 int signal_number(const char *text, size_t len);

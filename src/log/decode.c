@@ -165,7 +165,7 @@ static int find_last_run(struct log_reader *reader) {
 
 // ---- the values of a line ----
 
-// Returns the value of the key whose name is `key` and then `end`; if there is none, one of kind JSON_NONE.
+// Returns the value of the key whose name is `key` and then `end`; a value of kind JSON_NONE if the line has no such key.
 static struct json_value *find(struct log_reader *reader, const char *key, const char *end) {
 	struct json_value *found = &reader->none;
 	size_t len = strlen(key), end_len = strlen(end);

@@ -456,9 +456,11 @@ void children_kill(struct children *children) {
 
 uint64_t children_term_step(struct children *children, uint64_t now) {
 	uint64_t next = TIME_NEVER;
+	if (atomic_load_relaxed(&children->nmarked) == 0) { // whoever marks a child has its worker or the event loop call again
+		return next;
+	}
 	mutex_lock(&children->lock);
-	for (struct list *at = children->list.next; atomic_load_relaxed(&children->nmarked) > 0 && at != &children->list; at = at->next) {
-		struct running_child *running = list_entry(at, struct running_child, link);
+	list_for_each_entry(&children->list, struct running_child, running, link) {
 		next = earlier(next, running->marked ? send_due(children, running, now) : TIME_NEVER);
 	}
 	mutex_unlock(&children->lock);

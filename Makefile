@@ -43,7 +43,7 @@ comma := ,
 
 # What is built -------------------------------------------------------------------------------------------------------
 
-ROOMS := base term job shell input template engine slots process warm remote output log report draw manifest cli hosts sharing pipe core gate record exec feed run modes xargs
+ROOMS := base term job shell input template engine slots process warm remote output log report draw manifest cli hosts sharing pipe state gate record exec feed run modes xargs
 # YAML=no leaves libyaml out, and with it what reads manifests.
 LIB_SRC := $(filter-out src/warm/server.c $(if $(filter no,$(YAML)),%/yaml.c,%/no_yaml.c),$(wildcard $(ROOMS:%=src/%/*.c)))
 LIB_DATA := $(wildcard $(ROOMS:%=src/%/*.css) $(ROOMS:%=src/%/*.js) completions/skeleton.*)
@@ -132,8 +132,8 @@ $O/fairpar: $O/src/main.o $O/libfairpar.a
 $O/libfairpar.a: $(LIB_OBJ)
 	$Q rm -f $@.$$$$ && $(AR) rcs $@.$$$$ $^ && mv -f $@.$$$$ $@
 
-$O/src/cli/option_special.o $O/src/core/publish.o $O/src/xargs/options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
-$O/src/cli/option_special.o $O/src/core/publish.o $O/src/xargs/options.o: $O/version
+$O/src/cli/option_special.o $O/src/state/publish.o $O/src/xargs/options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
+$O/src/cli/option_special.o $O/src/state/publish.o $O/src/xargs/options.o: $O/version
 
 $O/%.o: %.c $O/flags
 	$(say) CC $@

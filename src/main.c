@@ -1,10 +1,10 @@
 // fairpar: xargs for many queues. Starts up, picks the mode, returns the exit status.
 //
-// The map of src/; docs/design.md is the design. Data flows one way; only the rooms from core/ to xargs/ put the others together.
+// The map of src/; docs/design.md is the design. Data flows one way; only the rooms from state/ to xargs/ put the others together.
 //
 //   stdin, files, :::, manifest -> input: record -> feed: item in a batch's queue -> engine: whose turn -> worker
 //     -> exec: the job -> process: child -> output: spool -> stdout, stderr
-//   what happens -> core/publish: event -> log, report (statistics, summary, status line) -> draw
+//   what happens -> state/publish: event -> log, report (statistics, summary, status line) -> draw
 //
 //   base/        memory, byte strings, maps, JSON, messages, threads, descriptors; src/LAYERS says where Linux alone is called
 //   term/        screen_write()     the status line's place on the terminal, and colours
@@ -41,7 +41,7 @@
 //                         jobserver_spare.c)
 //   xargs/       xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind
 //   pipe/        blockfeed_step()   --pipe: data cut into blocks, one for each job (block_feed.c, block.c); dealer.c: to jobs that run
-//   core/        struct run         the state of a run and of its parts, from which exec/, feed/ and run/ work:
+//   state/       struct run         the state of a run and of its parts, from which exec/, feed/ and run/ work:
 //     batch.c             the batches of a run, counted, and what the command line says of each
 //     dag_node.c          a batch of a manifest: its state, its own items
 //     job_spec.c          how the items of a batch become jobs: templates, context, environment
@@ -50,7 +50,6 @@
 //     retry_queue.c       jobs that wait for their next attempt
 //     terminal.c          jobs that get the terminal (--tty), and questions before jobs (-p)
 //     auto_slots.c        how many jobs run at once by -j auto
-//     limits.c            how many descriptors and processes there may be
 //   gate/        gate_ask()         whether any job may start now, before it has a slot: --delay, --load, --memfree. The gate does not know which
 //                                   job is next, and hands out nothing: what a job takes and gives back is claimed by its attempt (exec/attempt.c)
 //   record/      log_sink_open()    what a run leaves and shows:
@@ -72,6 +71,7 @@
 //   run/         run_all()          run.c, the event loop: input, wake-ups; stop.c: signals, what ends a run
 //     setup.c             composition root: what a run is put together from, and what its pool and its writer call back
 //     dag.c               a manifest's batches: which wait, which run, which are skipped
+//     limits.c            how many descriptors and processes there may be
 //     control.c           a run is spoken to: --status (control_status.c), --add
 //   modes/       sem_run()          what is no run, or stands around one:
 //     show_mode.c         what is shown without a run: --check, --list, --from-log

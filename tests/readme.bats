@@ -168,7 +168,7 @@ run_block() {
 		grep -qE "^//   $room/ " <<<"$map" || fail "the map has no room $room"
 		grep -qF "(src/$room)" "$readme" || fail "the README has no room $room"
 	done
-	for file in "$root"/src/{hosts,sharing,pipe,core,record,exec,feed,run,modes}/*.c; do
+	for file in "$root"/src/{hosts,sharing,pipe,state,record,exec,feed,run,modes}/*.c; do
 		grep -qE "(^|[^a-z_])$(basename "$file")" <<<"$map" || fail "the map has no file $(basename "$file")"
 	done
 	while read -r file; do

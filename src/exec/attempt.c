@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/beneath.h"
 #include "base/text.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "gate/gate.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"

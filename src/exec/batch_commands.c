@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "core/dag_node.h"
-#include "core/publish.h"
+#include "state/dag_node.h"
+#include "state/publish.h"
 #include "input/input.h"
 #include "record/record.h"
 

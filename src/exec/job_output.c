@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "record/record.h"
 #include "term/screen.h"
 

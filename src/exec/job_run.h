@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "core/job_state.h"
+#include "state/job_state.h"
 #include "exec/submission.h"
 
 struct retry_calls;

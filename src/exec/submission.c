@@ -3,8 +3,8 @@
 #include "exec/submission.h"
 
 #include "base/alloc.h"
-#include "core/dag_node.h"
-#include "core/publish.h"
+#include "state/dag_node.h"
+#include "state/publish.h"
 #include "record/record.h"
 
 #include <stdlib.h>

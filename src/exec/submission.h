@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "core/job_state.h"
+#include "state/job_state.h"
 #include "input/line_buffer.h"
 
 enum {

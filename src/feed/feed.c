@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "core/dag_node.h"
-#include "core/publish.h"
+#include "state/dag_node.h"
+#include "state/publish.h"
 #include "pipe/block.h"
 
 #include <unistd.h>

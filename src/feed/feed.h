@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/list.h"
-#include "core/run.h"
+#include "state/run.h"
 #include "slots/control.h"
 
 enum { FEED_LOW_BYTES = 32 * 1024 }; // queued bytes of a batch at which the pool asks for more

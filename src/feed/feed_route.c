@@ -10,7 +10,7 @@
 #include "base/diag.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "pipe/block.h"
 #include "record/record.h"
 

@@ -7,7 +7,7 @@
 #include "base/diag.h"
 #include "base/median.h"
 #include "base/text.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
 #include "process/sysload.h"

@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "core/run.h"
+#include "state/run.h"
 #include "job/event.h"
 
 // Makes run->gate, if the options ask for any of it; `jobs` is the value of -j (borrowed). Returns 0, or -1 after a message.

@@ -3,7 +3,7 @@
 #include "record/added_jobs.h"
 
 #include "base/alloc.h"
-#include "core/run.h"
+#include "state/run.h"
 #include "record/record.h"
 #include "sharing/nested.h"
 

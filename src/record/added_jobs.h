@@ -12,7 +12,7 @@
 #pragma once
 
 #include "base/list.h"
-#include "core/job_state.h"
+#include "state/job_state.h"
 #include "job/job.h"
 
 struct live_attempt;

@@ -9,7 +9,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/options.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "report/run_stats.h"
 #include "shell/shell.h"
 #include "term/screen.h"

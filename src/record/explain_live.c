@@ -9,7 +9,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "gate/gate.h"
 #include "hosts/hosts.h"
 #include "sharing/leases.h"

@@ -9,7 +9,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/write_limit.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "log/resume.h"
 #include "record/added_jobs.h"
 #include "shell/quoting.h"

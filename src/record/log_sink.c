@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "cli/options.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "log/event_log.h"
 
 #include <errno.h>

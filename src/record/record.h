@@ -2,8 +2,8 @@
 
 #pragma once
 
-#include "core/job_state.h"
-#include "core/run.h"
+#include "state/job_state.h"
+#include "state/run.h"
 #include "report/run_stats.h"
 
 // ---- status_display.c ----

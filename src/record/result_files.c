@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "cli/options.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "output/results.h"
 
 #include <errno.h>

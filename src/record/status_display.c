@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "cli/option_table.h"
 #include "cli/options.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "hosts/hosts.h"
 #include "log/event_log.h"
 #include "process/signals.h"

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "core/dag_node.h"
+#include "state/dag_node.h"
 #include "process/child.h"
 #include "process/memory.h"
 #include "sharing/leases.h"

@@ -13,7 +13,7 @@
 #include "base/list.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "core/job_state.h"
+#include "state/job_state.h"
 #include "feed/feed.h"
 #include "record/added_jobs.h"
 #include "sharing/nested.h"

@@ -4,8 +4,8 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "core/job_state.h"
-#include "core/publish.h"
+#include "state/job_state.h"
+#include "state/publish.h"
 #include "hosts/hosts.h"
 #include "record/added_jobs.h"
 #include "report/run_stats.h"

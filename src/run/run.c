@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "gate/gate.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "feed/feed.h"
 #include "process/context.h"
 #include "record/added_jobs.h"

@@ -6,7 +6,7 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/io.h"
-#include "core/run.h"
+#include "state/run.h"
 
 #include <stdint.h>
 
@@ -18,6 +18,22 @@ int run_all(struct options *options, struct context *context);
 // Opens all that the run needs, for run->context and `options`, which are run->options and take what the manifest says. Returns
 // 0, or -1 after a message. In either case run_end() closes what was opened.
 int setup_open(struct run *run, struct options *options) FP_NODISCARD;
+
+// ---- limits.c: how many jobs the limits of descriptors and processes allow at once
+
+// Checks, before anything is opened, that a limit of `nofile` descriptors is enough to run one job with these options. Returns 0,
+// or -1 after a message that names the limit needed.
+int limits_check(const struct options *options, unsigned long nofile) FP_NODISCARD;
+
+// How many threads and processes a slot is taken to need.
+enum {
+	LIMITS_TASKS = 2,      // the worker's thread and the process of its job
+	LIMITS_TASKS_AUTO = 4, // and, where the user has not chosen the number of slots, two that the job starts itself
+};
+
+// Returns how many slots, `slots` at most and at least 1, RLIMIT_NPROC allows if each needs `tasks` threads and processes. A low
+// limit is tested by starting threads. Sets *ret_has_guardian to whether one more process fits, for the guardian.
+unsigned limits_slots_by_processes(unsigned slots, unsigned tasks, bool *ret_has_guardian);
 
 // ---- stop.c; all on the event loop's thread
 

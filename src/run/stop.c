@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "gate/gate.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "exec/job_run.h"
 #include "feed/feed.h"
 #include "hosts/hosts.h"

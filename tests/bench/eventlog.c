@@ -101,7 +101,7 @@ struct worker {
 	int jobs;
 };
 
-// Tells as core/publish.c does.
+// Tells as state/publish.c does.
 static void *worker_main(void *arg) {
 	struct worker *worker = arg;
 	for (int i = 0; i < worker->jobs; ++i) {

@@ -4,12 +4,12 @@
 // A sample covers at most 64 jobs and costs some system calls for each. The pause before the next one is so long that sampling
 // takes at most a hundredth of one processor. Nothing is sampled while no item waits for a slot or no job runs.
 
-#include "core/run.h"
+#include "state/run.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/random.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "process/proctree.h"
 #include "sharing/nested.h"
 #include "slots/controller.h"

@@ -1,6 +1,6 @@
 // How many jobs the limits of descriptors and processes allow at once.
 
-#include "core/run.h"
+#include "run/run.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

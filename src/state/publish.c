@@ -1,14 +1,14 @@
 // Publishes the events of a run to its subscribers, and counts its jobs; does what follows from the end of a job, for its batch and for
 // the run, which may halt.
 
-#include "core/publish.h"
+#include "state/publish.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "core/dag_node.h"
+#include "state/dag_node.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
 #include "remote/sshlogin.h"

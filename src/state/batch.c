@@ -1,12 +1,12 @@
 // The batches of a run: counted references, and what the command line says of those that a pattern names.
 
-#include "core/batch.h"
+#include "state/batch.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "core/publish.h"
-#include "core/run.h"
+#include "state/publish.h"
+#include "state/run.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
 #include "slots/slots.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/list.h"
-#include "core/run.h"
+#include "state/run.h"
 #include "input/input.h"
 
 enum dag_node_state { NODE_WAITING, NODE_RUNNING, NODE_ENDED, NODE_SKIPPED };

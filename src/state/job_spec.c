@@ -1,11 +1,11 @@
 // How the items of a batch become jobs: texts parsed, contexts and environments put together, once for many jobs.
 
-#include "core/job_spec.h"
+#include "state/job_spec.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "core/run.h"
+#include "state/run.h"
 #include "shell/shell.h"
 #include "shell/quoting.h"
 

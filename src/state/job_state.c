@@ -1,6 +1,6 @@
 // The state of a job that has begun, and the state that its worker keeps from job to job.
 
-#include "core/job_state.h"
+#include "state/job_state.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -9,7 +9,7 @@
 
 #pragma once
 
-#include "core/job_state.h"
+#include "state/job_state.h"
 #include "job/event.h"
 
 // publish_open() makes run->publisher, which has no subscriber, and the run's statistics, which get each event first. publish_close()

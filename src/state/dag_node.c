@@ -1,7 +1,7 @@
 // A batch of a manifest while the run goes: its state, its queue, the specs and items of its jobs, and what workers report of it.
 // What follows from that is decided in dag.c.
 
-#include "core/dag_node.h"
+#include "state/dag_node.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -1,5 +1,5 @@
-// A run: its parts, which run/setup.c puts together, and how far it is. The rooms core, record, exec, feed and run see all of
-// it; a part that is a pointer is made, used and freed by the file of its name.
+// A run: what is to be done, the parts that do it, and how far it is. run/setup.c puts it together. The rooms state, record, exec, feed and run see
+// all of it; a part that is a pointer is made, used and freed by the file of its name.
 
 #pragma once
 
@@ -8,8 +8,8 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "cli/options.h"
-#include "core/batch.h"
-#include "core/job_spec.h"
+#include "state/batch.h"
+#include "state/job_spec.h"
 #include "engine/pool.h"
 #include "job/halt.h"
 #include "log/event_log.h"
@@ -27,6 +27,7 @@ enum run_phase {
 };
 
 struct run {
+	// what is to be done: set before the first job starts, constant from then on
 	const struct options *options;
 	struct context *context;                    // what fairpar was started with; borrowed from main
 	const char *cwd;                            // of fairpar, with a manifest; owned
@@ -40,8 +41,14 @@ struct run {
 	unsigned long nofile;                       // the limit of descriptors
 	unsigned long job_fds;                      // those left for jobs: all but one for each --batch NAME=FILE, whose file stays open
 	bool fair_time;                             // batches get equal slot-time, not an equal number of turns
-	struct pool *pool;
 	const struct work_type *item_work;          // what workers do with a queued item (job_run.c)
+	const char *temp_dir;                       // for spilled items and held output
+	int pid;                                    // of this process, for $PARALLEL_PID of each job
+	uint64_t start;                             // of the run, now_ns() time
+	uint64_t total;                             // jobs of all inputs (items with -X or --batch-by), if all were read before the first job; else 0
+
+	// its parts
+	struct pool *pool;
 	struct gate *gate;                          // or NULL: starts wait for nothing but slots, and nothing is watched
 	struct auto_slots *auto_slots;              // of -j auto, or NULL: the number of slots is fixed, or others set it
 	struct terminal *terminal;                  // of -o and -p, or NULL
@@ -65,31 +72,25 @@ struct run {
 	struct created_files *created_files;        // of a manifest's jobs, or NULL
 	struct retry_queue *retry_queue;            // jobs that wait for their next attempt
 	struct job_records *job_records;            // --joblog, or NULL
-	const struct batch *shown;                  // --dry-run: the batch of the command that was shown last
 	struct result_files *result_files;          // --results or --files, or NULL
-	int pid;                                    // of this process, for $PARALLEL_PID of each job
-	const char *temp_dir;                       // for spilled items and held output
-	atomic_uint_least64_t seq;                  // {#} of the item that came last
-	uint64_t total;                             // jobs of all inputs (items with -X or --batch-by), if all were read before the first job; else 0
+	int wake_fd;
+	int signal_fd;
 
-	// what happened so far
+	// its state, for any thread
+	atomic_uint_least64_t seq;                  // {#} of the item that came last
 	mutex lock;                                 // guards dead, and batch.pack_size
 	struct batch *dead;                         // batches whose queues were removed, for the event loop to let go of
 	atomic_bool all_read;                       // every input was read to its end
-
-	// set for the event loop, which run_wake() wakes
-	int wake_fd;
 	atomic_bool idle;                           // hooks.idle was called, which is the pool's last call
 	atomic_bool halt_now;                       // end the running jobs
 	atomic_int output_error;                    // errno: output could not be written; or 0
 	atomic_bool trouble;                        // something was lost or could not be done: the exit status is EXIT_TROUBLE
 
-	// the event loop's own
-	int signal_fd;
+	// its state, for the event loop alone; `shown` for the one worker of --dry-run
+	const struct batch *shown;                  // --dry-run: the batch of the command that was shown last
 	int signal;                                 // the signal that ends the run, or 0
 	enum run_phase phase;
 	bool extended;                              // the time to the end began anew: see run_limit_end()
-	uint64_t start;                             // of the run, now_ns() time
 };
 
 // Wakes the event loop. From any thread.
@@ -102,22 +103,6 @@ static inline void run_wake(struct run *run) {
 static inline bool run_is_serial(const struct run *run) {
 	return run->options->dry_run || run->options->tty;
 }
-
-// ---- limits.c: how many jobs the limits of descriptors and processes allow at once
-
-// Checks, before anything is opened, that a limit of `nofile` descriptors is enough to run one job with these options. Returns 0,
-// or -1 after a message that names the limit needed.
-int limits_check(const struct options *options, unsigned long nofile) FP_NODISCARD;
-
-// How many threads and processes a slot is taken to need.
-enum {
-	LIMITS_TASKS = 2,      // the worker's thread and the process of its job
-	LIMITS_TASKS_AUTO = 4, // and, where the user has not chosen the number of slots, two that the job starts itself
-};
-
-// Returns how many slots, `slots` at most and at least 1, RLIMIT_NPROC allows if each needs `tasks` threads and processes. A low
-// limit is tested by starting threads. Sets *ret_has_guardian to whether one more process fits, for the guardian.
-unsigned limits_slots_by_processes(unsigned slots, unsigned tasks, bool *ret_has_guardian);
 
 // ---- terminal.c: questions before jobs (-p), and jobs that get the terminal for themselves (-o)
 

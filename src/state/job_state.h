@@ -2,8 +2,8 @@
 
 #pragma once
 
-#include "core/job_spec.h"
-#include "core/run.h"
+#include "state/job_spec.h"
+#include "state/run.h"
 #include "hosts/hosts.h"
 #include "job/event.h"
 #include "log/joblog.h"

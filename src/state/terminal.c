@@ -1,12 +1,12 @@
 // The terminal: questions before jobs (-p), and jobs that get it for themselves (-o).
 
-#include "core/run.h"
+#include "state/run.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/text.h"
-#include "core/publish.h"
+#include "state/publish.h"
 #include "process/signals.h"
 #include "term/screen.h"
 

@@ -2,10 +2,10 @@
 //
 // A list, by time. Workers add jobs, searching from its end: most pauses are as long as those before. The event loop takes jobs out.
 
-#include "core/run.h"
+#include "state/run.h"
 
 #include "base/alloc.h"
-#include "core/job_state.h"
+#include "state/job_state.h"
 
 struct retry_queue {
 	const struct retry_calls *calls;

@@ -45,7 +45,7 @@ uint64_t now_ns(void);
 uint64_t thread_cpu_ns(void);
 
 // The earlier of two times; TIME_NEVER is after all others.
-static inline uint64_t earlier(uint64_t a, uint64_t b) {
+static inline uint64_t time_earlier(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 

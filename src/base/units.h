@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 // Returns a - b, or 0 if `b` is the larger: for times and counts that were not read at one moment.
-static inline uint64_t minus(uint64_t a, uint64_t b) {
+static inline uint64_t u64_minus(uint64_t a, uint64_t b) {
 	return a > b ? a - b : 0;
 }
 

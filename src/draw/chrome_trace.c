@@ -56,7 +56,7 @@ static void flush(struct chrome *chrome) {
 // Begins an event: its kind, its track and its time; `tid` 0 is the process.
 static struct buf *begin(struct chrome *chrome, const char *kind, unsigned tid, uint64_t at) {
 	struct buf *buf = &chrome->buf;
-	uint64_t ns = minus(at, chrome->start);
+	uint64_t ns = u64_minus(at, chrome->start);
 	buf_printf(buf, "%s{\"ph\":\"%s\",\"pid\":%d,\"tid\":%u,\"ts\":%llu.%03u", chrome->first ? "" : ",\n", kind, PID, tid,
 	           ull(ns / 1000), (unsigned)(ns % 1000));
 	chrome->first = false;
@@ -128,7 +128,7 @@ static void add_head(struct chrome *chrome) {
 // ---- counters ----
 
 static size_t sample_of(const struct chrome *chrome, uint64_t at) {
-	uint64_t sample = minus(at, chrome->start) / chrome->interval;
+	uint64_t sample = u64_minus(at, chrome->start) / chrome->interval;
 	return sample < CHROME_SAMPLES ? (size_t)sample : CHROME_SAMPLES;
 }
 
@@ -192,7 +192,7 @@ static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt
 	uint64_t seq = attempt->start ? attempt->start->from : 0;
 	const struct origins *emitter = origins_at(chrome, seq);
 	if (seq > 0 && emitter->seq == seq && id->step == 0 && id->attempt <= 1 && id->role == ROLE_JOB) {
-		uint64_t at = within(minus(attempt->from, attempt->queued), emitter->last.from, emitter->last.to > 0 ? emitter->last.to : attempt->to);
+		uint64_t at = within(u64_minus(attempt->from, attempt->queued), emitter->last.from, emitter->last.to > 0 ? emitter->last.to : attempt->to);
 		add_arrow(chrome, "emits", emitter->last.tid, at, tid, attempt->from);
 	}
 }
@@ -261,7 +261,7 @@ static void add_attempt(void *arg, const struct attempt_span *attempt) {
 	++running[from];
 	--running[sample_of(chrome, attempt->to)];
 	if (attempt->id.role == ROLE_JOB && attempt->id.step == 0 && attempt->id.attempt <= 1) {
-		++queue[sample_of(chrome, minus(attempt->from, attempt->queued))];
+		++queue[sample_of(chrome, u64_minus(attempt->from, attempt->queued))];
 		--queue[from];
 	}
 	add_slice(chrome, attempt, tid);
@@ -287,7 +287,7 @@ static void add_wait(struct chrome *chrome, const struct event_wait *wait, uint6
 static void add_inner(struct chrome *chrome, const struct event_lent *lent) {
 	FP_CLEANUP(buf_fini) struct buf job = BUF_INIT;
 	unsigned tid = lent->id.slot < chrome->ntracks ? lent->id.slot : chrome->ntracks;
-	uint64_t ns = minus(lent->end, lent->start);
+	uint64_t ns = u64_minus(lent->end, lent->start);
 	struct buf *buf = begin(chrome, "X", tid, lent->start);
 	buf_printf(buf, ",\"dur\":%llu.%03u,\"cat\":\"lent\"", ull(ns / 1000), (unsigned)(ns % 1000));
 	json_add_string(buf, "name", lent->to);

@@ -60,7 +60,7 @@ static void add_row(struct rows *rows, const struct event_job_end *end, const st
 		buf_adds(buf, "</td>");
 	}
 	add_seconds(buf, sum->queued);
-	add_seconds(buf, minus(sum->from, stats->start));
+	add_seconds(buf, u64_minus(sum->from, stats->start));
 	add_seconds(buf, sum->to - sum->from);
 	add_seconds(buf, sum->cpu);
 	buf_printf(buf, "<td class=\"n\">%.1f</td><td class=\"cmd\"><code>", (double)sum->maxrss / 1e6);

@@ -136,7 +136,7 @@ static void add_bar(struct timeline *timeline, struct bar bar, const struct buf 
 static void add_attempt_bar(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	add_text(&text, attempt);
-	uint64_t queued = minus(attempt->from, attempt->queued);
+	uint64_t queued = u64_minus(attempt->from, attempt->queued);
 	uint64_t before = timeline->lane_ends[lane] > timeline->start ? timeline->lane_ends[lane] : timeline->start;
 	uint64_t since = slot_since(timeline, lane, attempt->from);
 	before = since > before ? since : before;

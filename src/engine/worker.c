@@ -36,7 +36,7 @@ static void worker_park(struct worker *worker) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	// threads wait by the real time, which may not be the pool's clock
-	uint64_t deadline = group->timer == worker ? now_ns() + minus(group->timer_due, pool_now(pool)) : TIME_NEVER;
+	uint64_t deadline = group->timer == worker ? now_ns() + u64_minus(group->timer_due, pool_now(pool)) : TIME_NEVER;
 	if (group->reserver != worker && group->timer != worker) {
 		idle_push(worker);
 	}

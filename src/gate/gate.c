@@ -368,13 +368,13 @@ uint64_t gate_tick(struct gate *gate, uint64_t now) {
 	uint64_t next = TIME_NEVER;
 	uint64_t timeout = atomic_load_relaxed(&gate->timeout);
 	if (timeout > 0) {
-		next = earlier(children_expire(gate->run->children, timeout, now), hosts_expire(gate->run->hosts, timeout, now));
+		next = time_earlier(children_expire(gate->run->children, timeout, now), hosts_expire(gate->run->hosts, timeout, now));
 	}
 	if (options->memfree > 0 || options->memsuspend > 0) {
-		next = earlier(next, watch_memory(gate, now));
+		next = time_earlier(next, watch_memory(gate, now));
 	}
 	if (gate->run->hosts && options_watch_machine(options)) {
-		next = earlier(next, check_here(gate, now));
+		next = time_earlier(next, check_here(gate, now));
 	}
 	return next;
 }

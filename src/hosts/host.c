@@ -298,7 +298,7 @@ static void set_times(const struct host *host, struct host_attempt *attempt, uin
 	bool never_started = attempt->start == 0 && result->outcome == OUTCOME_CANCELLED;
 	uint64_t start = attempt->start ? attempt->start : host->now;
 	result->end = never_started ? 0 : start + wall < host->now ? start + wall : host->now;
-	result->start = never_started ? 0 : minus(result->end, wall);
+	result->start = never_started ? 0 : u64_minus(result->end, wall);
 }
 
 // So many jobs there were told to end and have not, although their attempts count as ended here.
@@ -357,7 +357,7 @@ static void on_overdue(void *arg, struct channel_job *job) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
 	attempt->result = (struct result){.outcome = attempt->order_sent == ORDER_EXPIRE ? OUTCOME_TIMEOUT : OUTCOME_CANCELLED};
-	set_times(host, attempt, attempt->start ? minus(host->now, attempt->start) : 0);
+	set_times(host, attempt, attempt->start ? u64_minus(host->now, attempt->start) : 0);
 	job->owner = NULL;
 	set_stuck(host, host->stuck + 1); // first: its slot is not to be given to another one
 	end_attempt(host, attempt, LOST_NOT);
@@ -768,7 +768,7 @@ static void *host_main(void *arg) {
 		uint64_t due = host->connection ? dispatcher_end_tick(host->connection, host->now) : wanted ? host->retry_at : TIME_NEVER;
 		bool writes = write_frames(host);
 		due = host->connection && (host->launcher.in_fd < 0 || channel_why(&host->connection->channel)) ? host->now : due;
-		due = earlier(due, host->connection ? earlier(host->next_deadline, host->kill_at) : host->next_deadline);
+		due = time_earlier(due, host->connection ? time_earlier(host->next_deadline, host->kill_at) : host->next_deadline);
 		wait_for_any(host, due, writes);
 		if (host->polls.at[FD_WAKE].revents) {
 			wakeup_clear(host->wake_fd);

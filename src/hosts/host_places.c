@@ -277,7 +277,7 @@ unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin
 
 unsigned host_target_slots(const struct host *host) {
 	unsigned given = host->listed->cpus != host->login->cpus ? configured_slots(host->hosts, host->listed) : 0;
-	return host->is_removed || host->offered == 0 ? 0 : (unsigned)minus(given > 0 ? given : host->offered, host->stuck);
+	return host->is_removed || host->offered == 0 ? 0 : (unsigned)u64_minus(given > 0 ? given : host->offered, host->stuck);
 }
 
 void host_release_removed(struct host *host) {
@@ -322,7 +322,7 @@ void hosts_doubt_place(const struct hosts_place *place, bool begins) {
 
 uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until) {
 	uint64_t down = atomic_load_relaxed(&hosts->down_since), up = atomic_load_relaxed(&hosts->up_since);
-	return minus(up < until ? up : until, down > since ? down : since);
+	return u64_minus(up < until ? up : until, down > since ? down : since);
 }
 
 // ---- batches of some hosts ----

@@ -89,7 +89,7 @@ static void ask(struct asked *asked, struct host_attempt *attempt) {
 	} else if (asked->order != ORDER_EXPIRE || (attempt->start > 0 && due <= asked->now)) {
 		order_attempt(attempt, asked->order);
 	} else if (attempt->start > 0 && attempt->order < ORDER_EXPIRE) {
-		asked->due = earlier(asked->due, due);
+		asked->due = time_earlier(asked->due, due);
 	}
 }
 

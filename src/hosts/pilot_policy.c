@@ -81,7 +81,7 @@ static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t n
 		if (idle + grace <= now) {
 			order(policy, is_up ? PILOT_RELEASE : PILOT_CANCEL, i, now, orders);
 		} else {
-			due = earlier(due, idle + grace);
+			due = time_earlier(due, idle + grace);
 		}
 	}
 	return due;
@@ -92,7 +92,7 @@ static uint64_t query_queue(struct pilot_policy *policy, uint64_t now, bool *ret
 	uint64_t first = TIME_NEVER;
 	for (unsigned i = 0; i < policy->n; ++i) {
 		if (policy->pilots[i].state == PILOT_REQUESTED) {
-			first = earlier(first, policy->pilots[i].since);
+			first = time_earlier(first, policy->pilots[i].since);
 		}
 	}
 	if (first == TIME_NEVER) {
@@ -102,7 +102,7 @@ static uint64_t query_queue(struct pilot_policy *policy, uint64_t now, bool *ret
 	policy->next_query = policy->query_pause == 0 ? first + QUERY_FIRST_S * NS_PER_S : policy->next_query;
 	if (now >= policy->next_query) {
 		*ret_looks = true;
-		policy->query_pause = policy->query_pause == 0 ? QUERY_NEXT_S * NS_PER_S : earlier(policy->query_pause * 2, QUERY_MOST_S * NS_PER_S);
+		policy->query_pause = policy->query_pause == 0 ? QUERY_NEXT_S * NS_PER_S : time_earlier(policy->query_pause * 2, QUERY_MOST_S * NS_PER_S);
 		policy->next_query = now + policy->query_pause;
 	}
 	return policy->next_query;
@@ -118,9 +118,9 @@ struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand
 		}
 	}
 	policy->none_can_start = false;
-	step.due = earlier(step.due, request(policy, demand, now, ret_orders));
-	step.due = earlier(step.due, release(policy, demand, now, ret_orders));
-	step.due = earlier(step.due, query_queue(policy, now, &step.queries_queue));
+	step.due = time_earlier(step.due, request(policy, demand, now, ret_orders));
+	step.due = time_earlier(step.due, release(policy, demand, now, ret_orders));
+	step.due = time_earlier(step.due, query_queue(policy, now, &step.queries_queue));
 	return step;
 }
 
@@ -137,7 +137,7 @@ void pilot_has_failed(struct pilot_policy *policy, unsigned i, bool for_good, ui
 	bool is_proven = pilot->state == PILOT_UP && now - pilot->since >= PROVEN_S * NS_PER_S;
 	if (!is_proven && now >= policy->not_before) { // several that fail together are one failure
 		uint64_t pause = FAILED_FIRST_S * NS_PER_S << (policy->failures < 8 ? policy->failures : 8);
-		policy->not_before = now + earlier(pause, FAILED_MOST_S * NS_PER_S);
+		policy->not_before = now + time_earlier(pause, FAILED_MOST_S * NS_PER_S);
 		++policy->failures;
 	}
 	policy->is_refused = policy->is_refused || (for_good && !policy->was_up);

@@ -117,13 +117,13 @@ static enum awaited await_lease(struct client *client, const struct options *opt
 			}
 		}
 		struct pollfd polls[] = {{.fd = client_fd(client), .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
-		(void)poll(polls, 2, poll_ms(earlier(earlier(slow, deadline), client_due(client))));
+		(void)poll(polls, 2, poll_ms(time_earlier(time_earlier(slow, deadline), client_due(client))));
 		uint64_t now = now_ns();
 		if (now >= deadline && is_late) {
 			give_up(options, NULL);
 			return AWAITED_TOO_LONG;
 		}
-		if (now >= earlier(slow, deadline)) {
+		if (now >= time_earlier(slow, deadline)) {
 			is_late = now >= deadline;
 			deadline = is_late ? now + LAST_ANSWER : deadline;
 			slow = TIME_NEVER;
@@ -242,7 +242,7 @@ static bool attend(struct client *client, const struct options *options, struct 
 			polls[4].fd = jobserver_spare_token_fd(spare);
 		}
 		polls[5].fd = guardian_fd(&child->guardian);
-		(void)poll(polls, 6, poll_ms(client ? earlier(limit.due, client_due(client)) : limit.due));
+		(void)poll(polls, 6, poll_ms(client ? time_earlier(limit.due, client_due(client)) : limit.due));
 		has_ended = has_ended || (polls[0].revents & POLLIN);
 		if (polls[5].revents & POLLERR) {
 			guardian_keep(GUARDIAN_SLOTS, client ? client_fd(client) : -1);

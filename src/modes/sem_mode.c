@@ -51,7 +51,7 @@ static int acquire(struct semaphore *semaphore, const struct options *options, u
 	const struct semaphore_options *sem = &options->sem;
 	uint64_t deadline = sem->timeout > 0 ? now_ns() + sem->timeout : TIME_NEVER;
 	uint64_t slow = options->given[OPT_QUIET] ? TIME_NEVER : now_ns() + SLOW; // not options->quiet: a semaphore always sets that
-	enum semaphore_result result = acquire_until(semaphore, options, limit, earlier(deadline, slow), error);
+	enum semaphore_result result = acquire_until(semaphore, options, limit, time_earlier(deadline, slow), error);
 	if (result == SEMAPHORE_TIMED_OUT && slow < deadline) {
 		result = say_wait(semaphore, sem->name, error) == 0 ? acquire_until(semaphore, options, limit, deadline, error) : SEMAPHORE_ERROR;
 	}

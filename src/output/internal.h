@@ -177,7 +177,7 @@ static inline uint64_t stream_held(const struct stream *stream) {
 
 // The offset in the area up to which bytes may be written.
 static inline size_t area_ready(const struct stream *stream) {
-	return stream->start + (size_t)minus(stream->ready, stream->rope.len);
+	return stream->start + (size_t)u64_minus(stream->ready, stream->rope.len);
 }
 
 // Whether any bytes may be written, in either stream.

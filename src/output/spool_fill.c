@@ -222,9 +222,9 @@ static void stream_cut(struct spool *spool, int i) {
 		return;
 	}
 	uint64_t passed = stream->bytes - stream_held(stream); // bytes that are written, or that another thread will write
-	uint64_t keep = minus(stream->mark, passed), in_area = minus(keep, stream->rope.len);
+	uint64_t keep = u64_minus(stream->mark, passed), in_area = u64_minus(keep, stream->rope.len);
 	stream->bytes = passed + keep;
-	stream->ready = minus(stream->mark_ready, passed);
+	stream->ready = u64_minus(stream->mark_ready, passed);
 	if (in_area > 0) {
 		stream->len = stream->start + (size_t)in_area;
 	} else {

@@ -278,7 +278,7 @@ static enum data_status file_step(struct blockfeed *feed, struct block **ret_blo
 		return fail(feed, "cannot read the standard input");
 	}
 	source->size = is_near ? (uint64_t)stat.st_size : source->size;
-	uint64_t left = minus(source->size, source->from);
+	uint64_t left = u64_minus(source->size, source->from);
 	if (left == 0) {
 		feed->done = true;
 		return DATA_END;

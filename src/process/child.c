@@ -237,8 +237,8 @@ static uint64_t guardian_due(const struct child *child) {
 
 // When child_on_time() has to look again.
 static uint64_t child_due(const struct child *child) {
-	uint64_t due = earlier(earlier(guardian_due(child), child->time_due), child->stop_due);
-	return child->linger_until ? earlier(due, child->linger_until) : due;
+	uint64_t due = time_earlier(time_earlier(guardian_due(child), child->time_due), child->stop_due);
+	return child->linger_until ? time_earlier(due, child->linger_until) : due;
 }
 
 static void child_on_time(struct child *child) {

@@ -461,7 +461,7 @@ uint64_t children_term_step(struct children *children, uint64_t now) {
 	}
 	mutex_lock(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		next = earlier(next, running->marked ? send_due(children, running, now) : TIME_NEVER);
+		next = time_earlier(next, running->marked ? send_due(children, running, now) : TIME_NEVER);
 	}
 	mutex_unlock(&children->lock);
 	return next;

@@ -344,7 +344,7 @@ static uint64_t time_due(const struct status_display *display) {
 	uint64_t next = display->shows_time ? display->drawn + (uint64_t)TIME_MS * NS_PER_MS
 		: display->may_show_time && display->drawn < forecast ? forecast : TIME_NEVER;
 	uint64_t sequence = display->sequence.len > 0 ? display->sequence_sent + SEQUENCE_S * NS_PER_S : TIME_NEVER;
-	next = earlier(next, sequence);
+	next = time_earlier(next, sequence);
 	return next != TIME_NEVER && screen_is_in_background() ? TIME_NEVER : next;
 }
 
@@ -358,7 +358,7 @@ static uint64_t draw_if_due(struct status_display *display, uint64_t now) {
 		next = display->run->start + ms * NS_PER_MS;
 	}
 	uint64_t cleared = 0, rest = display->how == SHOWS_LINE ? screen_next_draw(&cleared) : 0;
-	next = cleared > 0 && display->drawn > 0 ? earlier(next, cleared + (uint64_t)REDRAW_MS * NS_PER_MS) : next;
+	next = cleared > 0 && display->drawn > 0 ? time_earlier(next, cleared + (uint64_t)REDRAW_MS * NS_PER_MS) : next;
 	next = rest > next ? rest : next;
 	if (now < next) {
 		return next;
@@ -382,7 +382,7 @@ uint64_t status_display_tick(struct run *run, uint64_t now) {
 	}
 	uint64_t next = atomic_load(&display->dirty) ? draw_if_due(display, now) : TIME_NEVER;
 	uint64_t by_time = display->drawn > 0 ? time_due(display) : TIME_NEVER;
-	return earlier(next, by_time);
+	return time_earlier(next, by_time);
 }
 
 // ---- the terminal ----

@@ -242,7 +242,7 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 	struct remote_worker *worker = job->worker;
 	mutex_lock(&worker->lock);
 	bool stopped = job->stopped, killed = job->killed, suspended = worker->suspended;
-	worker_end_started(worker->end, job->number, (uint64_t)pid, minus(now_ns(), start));
+	worker_end_started(worker->end, job->number, (uint64_t)pid, u64_minus(now_ns(), start));
 	leave_gate(worker, job);
 	mutex_unlock(&worker->lock);
 	wakeup_post(worker->wake_fd);
@@ -574,7 +574,7 @@ static uint64_t do_due(struct remote_worker *worker) {
 		worker->said_bye = true;
 		worker_end_bye(worker->end, "its time is nearly over");
 	}
-	uint64_t due = earlier(channel_tick(&worker->end->channel, now), step_gate(worker, now));
+	uint64_t due = time_earlier(channel_tick(&worker->end->channel, now), step_gate(worker, now));
 	mutex_unlock(&worker->lock);
 	if (now >= worker->over && is_greeted) { // before Slurm ends them, children first, so that a shell may go on without its child, and end well
 		terminate(worker);
@@ -582,10 +582,10 @@ static uint64_t do_due(struct remote_worker *worker) {
 	if (now >= worker->reap) {
 		worker->reap = children_reap_orphans(worker->children, worker->signal_fd);
 	}
-	due = earlier(due, children_term_step(worker->children, now));
-	due = earlier(due, worker->ending || !is_greeted ? TIME_NEVER : worker->over);
-	due = earlier(due, worker->said_bye ? TIME_NEVER : worker->last_minute);
-	return earlier(due, worker->reap);
+	due = time_earlier(due, children_term_step(worker->children, now));
+	due = time_earlier(due, worker->ending || !is_greeted ? TIME_NEVER : worker->over);
+	due = time_earlier(due, worker->said_bye ? TIME_NEVER : worker->last_minute);
+	return time_earlier(due, worker->reap);
 }
 
 static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, bool writes) {
@@ -667,9 +667,9 @@ static int worker_open(struct remote_worker *worker) {
 	diag_set_last_words(children_last_words);
 	children_start_guardian(worker->children);
 	const struct remote_worker_config *config = worker->config;
-	uint64_t last = LAST_S * NS_PER_S + term_seq_length(&config->term_seq), usable = minus(config->left * NS_PER_S, last);
+	uint64_t last = LAST_S * NS_PER_S + term_seq_length(&config->term_seq), usable = u64_minus(config->left * NS_PER_S, last);
 	worker->over = config->left > 0 ? now_ns() + usable : TIME_NEVER;
-	worker->last_minute = config->left > 0 ? worker->over - earlier(usable / 10, LAST_MINUTE_S * NS_PER_S) : TIME_NEVER;
+	worker->last_minute = config->left > 0 ? worker->over - time_earlier(usable / 10, LAST_MINUTE_S * NS_PER_S) : TIME_NEVER;
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	worker->end = worker_end_new(&calls, worker, &(struct worker_hello){
 		.slots = config->slots,

@@ -121,7 +121,7 @@ static uint64_t former_mean(const struct former_run *former, const char *batch) 
 	if (!known) {
 		return NOT_KNOWN;
 	}
-	const struct sum left = {.time = minus(known->all.time, known->taken.time), .n = known->all.n - known->taken.n};
+	const struct sum left = {.time = u64_minus(known->all.time, known->taken.time), .n = known->all.n - known->taken.n};
 	return mean_of(left.n > 0 ? &left : &known->all);
 }
 
@@ -160,12 +160,12 @@ struct rest {
 
 // `takes`: the slot-time of one of its jobs.
 static struct rest rest_of(const struct stats_batch *batch, const struct status_batch *counts, uint64_t takes, unsigned slots, uint64_t now) {
-	uint64_t jobs = minus(counts->jobs, counts->finished), left = minus(jobs, counts->running);
+	uint64_t jobs = u64_minus(counts->jobs, counts->finished), left = u64_minus(jobs, counts->running);
 	uint64_t at_once = batch->facts.max_parallel > 0 && batch->facts.max_parallel < jobs ? batch->facts.max_parallel : jobs;
 	double width = batch->width > 0 ? batch->width : 1, most = (double)at_once * width;
 	struct rest rest = {.work = ((double)left + (double)counts->running / 2) * (double)takes}; // what runs is half done
 	if (left == 0) {
-		rest.alone = counts->running > 0 ? (double)takes / width - (double)minus(now, batch->last_start) : 0;
+		rest.alone = counts->running > 0 ? (double)takes / width - (double)u64_minus(now, batch->last_start) : 0;
 		rest.alone = rest.alone > 0 ? rest.alone : 0;
 		rest.work = rest.alone * width;
 	} else {
@@ -180,7 +180,7 @@ static struct rest rest_of(const struct stats_batch *batch, const struct status_
 uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, const struct former_run *former, unsigned slots, uint64_t now) {
 	struct stats_batch sum;
 	sum_up(stats, &sum);
-	bool enough = sum.counts.ok + sum.counts.failed >= ENOUGH_JOBS && minus(now, stats->start) >= (uint64_t)ETA_FROM_S * NS_PER_S;
+	bool enough = sum.counts.ok + sum.counts.failed >= ENOUGH_JOBS && u64_minus(now, stats->start) >= (uint64_t)ETA_FROM_S * NS_PER_S;
 	FP_CLEANUP(free_later) struct rest *rests = xcalloc(stats->nbatches + 1, sizeof(*rests));
 	double work = 0, weights = 0, all = 0;
 	slots = slots > 0 ? slots : 1;

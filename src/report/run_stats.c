@@ -173,11 +173,11 @@ void stats_add_attempts(struct buf *buf, const struct event_job *job) {
 // Returns a copy of the end with its texts, of which long ones are cut. The caller frees it with free().
 static struct event_job_end *copy_end(const struct event_job_end *end) {
 	struct event_job_end copy = *end;
-	size_t cut = minus(end->tail_len, TEXT_MAX); // of the output the end is what counts
+	size_t cut = u64_minus(end->tail_len, TEXT_MAX); // of the output the end is what counts
 	copy.command_len = end->command_len < TEXT_MAX ? end->command_len : TEXT_MAX;
 	copy.tail = end->tail ? end->tail + cut : NULL;
 	copy.tail_len -= cut;
-	copy.tail_out = minus(end->tail_out, cut);
+	copy.tail_out = u64_minus(end->tail_out, cut);
 	struct text_member texts[] = {
 		{&copy.id.batch, strlen(copy.id.batch)}, {&copy.id.host, text_len(copy.id.host)}, {&copy.why, text_len(copy.why)},
 		{&copy.command, copy.command_len}, {&copy.tail, copy.tail_len},
@@ -405,7 +405,7 @@ const char *stats_machine_name(const struct run_stats *stats, const char *host) 
 
 uint64_t stats_wall(const struct run_stats *stats) {
 	uint64_t end = stats->end > 0 ? stats->end : stats->last;
-	return minus(end, stats->start);
+	return u64_minus(end, stats->start);
 }
 
 uint64_t stats_end(const struct run_stats *stats) {

@@ -141,7 +141,7 @@ static void add_tail(struct line_builder *line) {
 	}
 	if (details && !status->open && line->level < LACKS_LEFT) {
 		begin_part(line);
-		buf_printf(&line->text, "%llu left", ull(minus(status->jobs, status->finished)));
+		buf_printf(&line->text, "%llu left", ull(u64_minus(status->jobs, status->finished)));
 	}
 	if (details && status->mean != NOT_KNOWN && line->level < LACKS_MEAN) {
 		begin_part(line);
@@ -265,7 +265,7 @@ static bool add_numbers(struct buf *text, const struct status *status, const str
 		buf_printf(&more, " %llu:?", ull(status->finished));
 	} else {
 		buf_printf(text, "%d%%", percent);
-		buf_printf(&more, " %llu:%llu", ull(status->finished), ull(minus(status->jobs, status->finished)));
+		buf_printf(&more, " %llu:%llu", ull(status->finished), ull(u64_minus(status->jobs, status->finished)));
 	}
 	int part = 0;
 	for (; part < 2 && (form->width == 0 || text->len + more.len <= form->width); ++part) { // ASCII

@@ -360,7 +360,7 @@ void summary_add_reasons(struct buf *buf, const struct run_stats *stats, const s
 	for (size_t i = 0; i < stats->nchanges; ++i) {
 		const struct stats_slots *change = &stats->changes[i];
 		buf_printf(buf, "  slots: %u from ", change->slots);
-		text_add_time(buf, minus(change->at, stats->start));
+		text_add_time(buf, u64_minus(change->at, stats->start));
 		buf_printf(buf, " on%s", change->why ? ": " : "\n");
 		if (change->why) {
 			text_add_cut(buf, change->why, strlen(change->why), COMMAND_COLUMNS);

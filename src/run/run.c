@@ -85,21 +85,21 @@ static void run_loop(struct run *run) {
 		leases_ask(run->leases);
 	}
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		uint64_t next = earlier(sockets_due, retry_queue_submit(run->retry_queue, now_ns()));
-		next = earlier(next, children_reap_orphans(run->children, run->signal_fd));
+		uint64_t next = time_earlier(sockets_due, retry_queue_submit(run->retry_queue, now_ns()));
+		next = time_earlier(next, children_reap_orphans(run->children, run->signal_fd));
 		if (run->signal) {
 			run_limit_end(run);
 			next = now_ns() + LAST_JOB_MS * NS_PER_MS; // nothing wakes the loop when the last job has ended, but its worker still writes output
 		}
 		if (run->gate) {
-			next = earlier(next, gate_tick(run->gate, now_ns()));
+			next = time_earlier(next, gate_tick(run->gate, now_ns()));
 		}
-		next = earlier(next, children_term_step(run->children, now_ns())); // jobs that a signal, the gate or --cancel is ending
+		next = time_earlier(next, children_term_step(run->children, now_ns())); // jobs that a signal, the gate or --cancel is ending
 		if (run->auto_slots) {
-			next = earlier(next, auto_slots_tick(run->auto_slots, now_ns()));
+			next = time_earlier(next, auto_slots_tick(run->auto_slots, now_ns()));
 		}
-		next = earlier(next, status_display_tick(run, now_ns()));
-		next = run->leases ? earlier(next, leases_due(run->leases)) : next;
+		next = time_earlier(next, status_display_tick(run, now_ns()));
+		next = run->leases ? time_earlier(next, leases_due(run->leases)) : next;
 		loop_poll(run, &polls, again ? 0 : poll_ms(next));
 		if (run->leases) {
 			apply_lease_changes(run);

@@ -365,7 +365,7 @@ void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
 
 uint64_t leases_due(struct leases *leases) {
 	mutex_lock(&leases->lock);
-	uint64_t due = earlier(leases->slow > 0 ? leases->slow : TIME_NEVER, client_due(leases->client));
+	uint64_t due = time_earlier(leases->slow > 0 ? leases->slow : TIME_NEVER, client_due(leases->client));
 	mutex_unlock(&leases->lock);
 	return due;
 }

@@ -353,7 +353,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 		return_free(nested);
 		struct wanting wanting = {.nested = nested};
 		lease_each_wanted(nested->sessions.table, submit_wanted, &wanting);
-		next = earlier(next, connections_flush(&nested->connections, now));
+		next = time_earlier(next, connections_flush(&nested->connections, now));
 		next = sessions_are_due(&nested->sessions) ? now : next;
 	}
 	mutex_unlock(&nested->lock);

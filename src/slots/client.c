@@ -236,7 +236,7 @@ static void tell_why(const struct client *client) {
 // Returns as hear_welcome() does.
 static int go_on(struct client *client, uint64_t deadline) {
 	struct pollfd answer = {.fd = client->fd, .events = POLLIN};
-	bool ready = poll(&answer, 1, poll_ms(earlier(client->due, deadline))) > 0;
+	bool ready = poll(&answer, 1, poll_ms(time_earlier(client->due, deadline))) > 0;
 	return ready ? hear_welcome(client) : now_ns() >= client->due ? search(client) : 0;
 }
 
@@ -246,7 +246,7 @@ static int reach_server(struct client *client) {
 	int error = search(client);
 	deadline = client->config.deadline > deadline ? client->config.deadline : deadline;
 	while (!error && client->state != WELCOME) {
-		error = go_on(client, earlier(deadline, slow));
+		error = go_on(client, time_earlier(deadline, slow));
 		if (!error && client->state != WELCOME && now_ns() >= deadline) {
 			fd_close(&client->fd);
 			return client->awaits_lock && !client->config.starts ? EBUSY : ETIMEDOUT;

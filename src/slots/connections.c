@@ -156,7 +156,7 @@ uint64_t connections_flush(struct connections *connections, uint64_t now) {
 	uint64_t due = TIME_NEVER;
 	list_for_each_entry(&connections->sessions->list, struct session, session, link) {
 		if (session->closed || flush(session) || !session_close(session, now)) {
-			due = earlier(due, silent_until(session));
+			due = time_earlier(due, silent_until(session));
 		}
 	}
 	return due;

@@ -192,7 +192,7 @@ static bool keep_files(struct server *server, uint64_t now) {
 		return false; // there are no clients, or they go over to the server that made the new file, and report their leases to it
 	}
 	bool is_due = now >= server->renew_at;
-	server->renew_at = is_due ? TIME_NEVER : earlier(server->renew_at, now + SETTLE);
+	server->renew_at = is_due ? TIME_NEVER : time_earlier(server->renew_at, now + SETTLE);
 	return !is_due || renew_files(server);
 }
 
@@ -205,7 +205,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	connections_add_polls(&server->connections, &server->polls);
 	polls_add(&server->polls, server->watch_fd, POLLIN);
 	uint64_t idle_end = server->sessions.n == 0 ? server->idle_since + IDLE : TIME_NEVER;
-	uint64_t until = earlier(earlier(*deadline, server->renew_at), idle_end);
+	uint64_t until = time_earlier(time_earlier(*deadline, server->renew_at), idle_end);
 	int ms = until == TIME_NEVER ? -1 : until <= now ? 0 : (int)((until - now) / NS_PER_MS) + 1;
 	int ready = poll(server->polls.at, server->polls.n, ms);
 	if (ready < 0) {
@@ -220,7 +220,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	if (server->life.clients != clients_told(server)) {
 		write_life(server, clients_told(server)); // before a client hears of its lease
 	}
-	*deadline = earlier(*deadline, connections_flush(&server->connections, now));
+	*deadline = time_earlier(*deadline, connections_flush(&server->connections, now));
 	*deadline = sessions_are_due(&server->sessions) ? now : *deadline;
 	if (server->sessions.n > 0) {
 		server->idle_since = now;

@@ -478,26 +478,26 @@ static enum event_why wait_reason(const struct worker_state *state, const struct
 	uint64_t start = worker_start_time(state->worker);
 	uint64_t ready_at = job->batch->ready_at;
 	uint64_t parts[] = {
-		[WHY_NEEDS] = minus(ready_at, since),
+		[WHY_NEEDS] = u64_minus(ready_at, since),
 		[WHY_RETRY] = job->pause,
-		[WHY_RESERVE] = worker_width(state->worker) > 1 ? minus(start, facts->picked) : 0,
+		[WHY_RESERVE] = worker_width(state->worker) > 1 ? u64_minus(start, facts->picked) : 0,
 		[WHY_HOST] = 0,
 	};
 	parts[state->stats.held_why] += state->stats.held;
 	uint64_t free_since = since + parts[WHY_RETRY] > ready_at ? since + parts[WHY_RETRY] : ready_at;
-	uint64_t limited = minus(facts->limit_left, free_since), down = job->login ? hosts_downtime(state->run->hosts, free_since, start) : 0;
+	uint64_t limited = u64_minus(facts->limit_left, free_since), down = job->login ? hosts_downtime(state->run->hosts, free_since, start) : 0;
 	if (job->batch->binding && job->batch->attrs.max_parallel == 0) { // the limit is that of its machines
 		parts[WHY_HOST] += limited > down ? limited : down;
 	} else {
 		parts[WHY_HOST] += down;
 		parts[WHY_LIMIT] = limited;
 	}
-	parts[WHY_RATE] = minus(facts->rate_left, facts->limit_left > free_since ? facts->limit_left : free_since);
+	parts[WHY_RATE] = u64_minus(facts->rate_left, facts->limit_left > free_since ? facts->limit_left : free_since);
 	uint64_t known = 0;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
 		known += parts[i];
 	}
-	parts[state->stats.held_why == WHY_DELAY ? WHY_DELAY : WHY_TURN] += minus(now - since, known);
+	parts[state->stats.held_why == WHY_DELAY ? WHY_DELAY : WHY_TURN] += u64_minus(now - since, known);
 	enum event_why most = WHY_TURN;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
 		most = parts[i] > parts[most] ? (enum event_why)i : most;
@@ -543,7 +543,7 @@ void publish_attempt_wait_end(struct worker_state *state, const struct job *job)
 void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start) {
 	struct attempt_stats *stats = &state->stats;
 	stats->started = true;
-	stats->queued = job->item.queued ? minus(start, job->item.queued) : 0;
+	stats->queued = job->item.queued ? u64_minus(start, job->item.queued) : 0;
 	uint64_t picked = worker_facts(state->worker)->picked;
 	if (worker_width(state->worker) > 1 && worker_start_time(state->worker) > picked && job->role == ROLE_JOB) {
 		publish_wait_end(state->run, job->batch, job->item.number, WHY_RESERVE, picked); // the job has waited for slots since its turn

@@ -654,7 +654,7 @@ static void loop(struct xargs_run *run) {
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
 		// up to the next step of the jobs' end, if that has begun, or the next check for orphans
 		uint64_t orphans = children_reap_orphans(run->children, run->signal_fd);
-		loop_poll(run, poll_ms(earlier(orphans, children_term_step(run->children, now_ns()))));
+		loop_poll(run, poll_ms(time_earlier(orphans, children_term_step(run->children, now_ns()))));
 		int signal;
 		while ((signal = signals_next(run->signal_fd)) != 0) {
 			answer_signal(run, signal);

@@ -15,7 +15,7 @@
 #include "cli/parser.h"
 #include "remote/slurm.h"
 #include "slots/jobserver.h"
-#include "slots/place.h"
+#include "slots/pool_dir.h"
 
 #include <limits.h>
 #include <string.h>
@@ -266,7 +266,7 @@ static const char *pool_name(const struct parser *parser) {
 
 // Checks the name of a pool or of a run (`kind`); NULL is fine.
 static int check_name(const char *kind, const char *name) {
-	if (name && !place_is_valid_name(name)) {
+	if (name && !pool_dir_is_valid_name(name)) {
 		return diag_error("a %s cannot be called '%s': a name has letters, digits, '.', '_' and '-', at most 64 and no '.' in front",
 		                  kind, text_shows(name));
 	}

@@ -7,7 +7,7 @@
 #include "base/io.h"
 #include "sharing/pool_client.h"
 #include "slots/control.h"
-#include "slots/place.h"
+#include "slots/pool_dir.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -32,16 +32,16 @@ static struct lease_id find_own(struct buf *ret_socket) {
 // Connects to the run of that name, or with NULL to the run that listens on `socket`. Returns the descriptor; or -1 with a message
 // in *error, or with errno.
 static int connect_to(const char *name, const char *socket, struct buf *error) {
-	struct pool_place place;
+	struct pool_dir pool_dir;
 	if (name) {
 		FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
 		buf_printf(&file, "run+%s", name);
-		if (place_open(&place, buf_str(&file), error) != 0) {
+		if (pool_dir_open(&pool_dir, buf_str(&file), error) != 0) {
 			return -1;
 		}
 	}
 	int fd;
-	while ((fd = name ? place_connect(&place) : socket_connect(socket)) < 0 && errno == EAGAIN) {
+	while ((fd = name ? pool_dir_connect(&pool_dir) : socket_connect(socket)) < 0 && errno == EAGAIN) {
 		(void)poll(NULL, 0, RETRY_MS); // the run is stopped or busy, and its backlog is full
 	}
 	return fd;
@@ -71,7 +71,7 @@ static int connect_run(const struct options *options, const char *what, struct l
 	if (error.len > 0) {
 		return diag_error("%s: %s", what, buf_str(&error));
 	}
-	if (place_is_deserted(errno)) {
+	if (pool_dir_is_deserted(errno)) {
 		return name ? diag_error("%s: there is no run %s", what, name) : diag_error("%s: the run has ended, or cannot be reached from here", what);
 	}
 	const char *why = errno == EPERM ? "it belongs to another user"

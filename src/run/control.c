@@ -3,7 +3,7 @@
 //
 // Clients connect to the sockets of sharing/nested.c, which hands them over with their request. A client in a job of the run
 // sends the number and nonce of its attempt; if the run has a name (--run NAME), others connect by a socket in the user's private
-// directory (slots/place.h).
+// directory (slots/pool_dir.h).
 
 #include "run/run.h"
 
@@ -18,7 +18,7 @@
 #include "record/added_jobs.h"
 #include "sharing/nested.h"
 #include "slots/control.h"
-#include "slots/place.h"
+#include "slots/pool_dir.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -48,7 +48,7 @@ struct control {
 	size_t n;
 	char mark[10];            // of the run, "@" and 8 random digits: stands behind the IDs that clients by the name get
 	size_t first_poll;        // index of the first descriptor of control_add_polls()
-	struct pool_place place;  // of the run's name, if it has one
+	struct pool_dir pool_dir;  // of the run's name, if it has one
 	struct stat own;          // the file of the socket there
 	int lock_fd;              // of the lock file of the name, or -1
 };
@@ -60,30 +60,30 @@ static int listen_by_name(struct control *control) {
 	const char *name = control->run->options->control.run;
 	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT, error = BUF_INIT;
 	buf_printf(&file, "run+%s", name); // in the directory of the pools: no pool can have this name
-	if (place_open(&control->place, buf_str(&file), &error) != 0) {
+	if (pool_dir_open(&control->pool_dir, buf_str(&file), &error) != 0) {
 		return diag_error("--run %s: %s", name, buf_str(&error));
 	}
-	int other_fd = place_connect(&control->place); // a run of that name may be in the other directory
-	control->lock_fd = other_fd < 0 ? place_lock(&control->place) : -1;
+	int other_fd = pool_dir_connect(&control->pool_dir); // a run of that name may be in the other directory
+	control->lock_fd = other_fd < 0 ? pool_dir_lock(&control->pool_dir) : -1;
 	bool exists = other_fd >= 0 || (control->lock_fd < 0 && errno == EWOULDBLOCK);
 	fd_close(&other_fd);
 	if (exists) {
 		return diag_error("--run %s: a run of that name is under way", name);
 	}
-	int listen_fd = control->lock_fd >= 0 ? place_listen(&control->place) : -1;
+	int listen_fd = control->lock_fd >= 0 ? pool_dir_listen(&control->pool_dir) : -1;
 	nested_listen(control->run->nested, listen_fd);
-	if (listen_fd < 0 || lstat(control->place.address.sun_path, &control->own) != 0) {
-		return diag_error("--run %s: cannot make the socket '%s': %s", name, control->place.address.sun_path, strerror(errno));
+	if (listen_fd < 0 || lstat(control->pool_dir.address.sun_path, &control->own) != 0) {
+		return diag_error("--run %s: cannot make the socket '%s': %s", name, control->pool_dir.address.sun_path, strerror(errno));
 	}
 	return 0;
 }
 
 static void close_name(struct control *control) {
 	if (control->lock_fd >= 0) {
-		if (place_is_own(&control->place, &control->own)) {
-			(void)!unlink(control->place.address.sun_path);
+		if (pool_dir_is_own(&control->pool_dir, &control->own)) {
+			(void)!unlink(control->pool_dir.address.sun_path);
 		}
-		place_remove_lock(&control->place, control->lock_fd);
+		pool_dir_remove_lock(&control->pool_dir, control->lock_fd);
 	}
 	fd_close(&control->lock_fd); // after the unlink: the next run of that name makes a socket of its own
 }

@@ -9,7 +9,7 @@
 #include "engine/pool.h"
 #include "process/child.h"
 #include "slots/connections.h"
-#include "slots/place.h"
+#include "slots/pool_dir.h"
 #include "slots/session.h"
 
 #include <inttypes.h>
@@ -365,15 +365,15 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 // Names the socket, and listens: in a file, for processes in another network namespace, and in the abstract namespace, for processes that do not see
 // the file. The guardian of `children` removes the file if this process is killed. Returns 0, or -1 with errno: neither can be done.
 static int listen_at(struct nested *nested, struct children *children) {
-	struct pool_place place;
+	struct pool_dir pool_dir;
 	uint64_t random;
 	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT, ignored = BUF_INIT;
 	random_bytes(&random, sizeof(random));
 	buf_printf(&file, "jobs+%d-%" PRIx64, (int)getpid(), random); // in the directory of the pools: no pool can have this name
 	int fd = -1;
-	if (place_open(&place, buf_str(&file), &ignored) == 0) {
-		fd = place_listen(&place);
-		buf_adds(&nested->name, fd >= 0 ? place.address.sun_path : "");
+	if (pool_dir_open(&pool_dir, buf_str(&file), &ignored) == 0) {
+		fd = pool_dir_listen(&pool_dir);
+		buf_adds(&nested->name, fd >= 0 ? pool_dir.address.sun_path : "");
 	}
 	if (fd >= 0) {
 		guardian_unlink_if_killed(children_guardian(children), buf_str(&nested->name));

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "process/memory.h"
-#include "slots/place.h"
+#include "slots/pool_dir.h"
 #include "slots/slots.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ struct client *pool_client_open(const struct options *options, int *ret_status) 
 	}
 	struct client *client = client_open(&config, &error, &reason);
 	bool is_late = reason == ETIMEDOUT && starts && pool->wait != TIME_NEVER;
-	bool refused = !client && (reason == EPERM || is_late || (!starts && !place_is_deserted(reason)));
+	bool refused = !client && (reason == EPERM || is_late || (!starts && !pool_dir_is_deserted(reason)));
 	*ret_status = !refused ? 0 : is_late ? EXIT_NO_SLOT : EXIT_TROUBLE;
 	if (refused) {
 		diag_error("%s", buf_str(&error));

@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "slots/controller.h"
-#include "slots/place.h"
+#include "slots/pool_dir.h"
 #include "slots/protocol.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ struct held {
 struct client {
 	struct client_config config;
 	char *dir, *label;         // the working directory, and what runs
-	struct pool_place place;
+	struct pool_dir pool_dir;
 	enum { SEARCHES, GREETS, WELCOME } state; // looks for a server again at `due`; waits for the answer to HELLO; has the answer
 	uint64_t due;              // in state SEARCHES: when to look for a server again; TIME_NEVER otherwise, and after CLIENT_LOST
 	unsigned pause_ms;         // the last pause before `due`
@@ -171,14 +171,14 @@ static void greet(struct client *client, int fd) {
 // Takes the locks, and starts a server. Returns 0, or an errno: EWOULDBLOCK if another process has one of the locks.
 static int start_server(const struct client *client) {
 	int lock_fds[2];
-	if (place_lock_all(&client->place, lock_fds) != 0) {
+	if (pool_dir_lock_all(&client->pool_dir, lock_fds) != 0) {
 		return errno;
 	}
 	struct slots_bounds bounds = client->slots > 0 ? client->bounds : client->config.bounds; // a new server gets the bounds of the last one
 	if (bounds.most == 0) {
 		bounds.least = bounds.most = slots_usable_cpus(); // counted only here, as it takes long
 	}
-	int error = server_start(&client->place, lock_fds[client->place.at], bounds);
+	int error = server_start(&client->pool_dir, lock_fds[client->pool_dir.at], bounds);
 	fd_close(&lock_fds[0]);
 	fd_close(&lock_fds[1]);
 	return error;
@@ -194,13 +194,13 @@ static int search(struct client *client) {
 	client->state = SEARCHES;
 	client->due = TIME_NEVER;
 	client->awaits_lock = false;
-	int fd = config->socket ? socket_connect(config->socket) : place_connect(&client->place), error = errno;
+	int fd = config->socket ? socket_connect(config->socket) : pool_dir_connect(&client->pool_dir), error = errno;
 	if (fd >= 0) {
 		greet(client, fd);
 		return 0;
 	}
-	if (!config->socket && place_is_deserted(error)) {
-		int start = config->starts ? start_server(client) : place_has_server(&client->place) ? EWOULDBLOCK : error;
+	if (!config->socket && pool_dir_is_deserted(error)) {
+		int start = config->starts ? start_server(client) : pool_dir_has_server(&client->pool_dir) ? EWOULDBLOCK : error;
 		if (start == 0) {
 			return connect_again(client);
 		}
@@ -263,7 +263,7 @@ static void add_reason(struct client *client, struct buf *text, int error) {
 	if (client->config.socket) {
 		buf_adds(text, "cannot use the slots of the fairpar that this one runs in: ");
 	} else {
-		buf_printf(text, "cannot use pool '%s' in '%s': ", client->place.name, text_shows(place_dir(&client->place)));
+		buf_printf(text, "cannot use pool '%s' in '%s': ", client->pool_dir.name, text_shows(pool_dir_path(&client->pool_dir)));
 	}
 	if (client->error.len > 0) {
 		buf_adds(text, buf_str(&client->error));
@@ -287,8 +287,8 @@ struct client *client_open(const struct client_config *config, struct buf *error
 	client->due = TIME_NEVER;
 	client->width = 1;
 	random_bytes(&client->nonces, sizeof(client->nonces));
-	if (!config->socket && place_open(&client->place, config->pool, error) != 0) {
-		*ret_error = place_is_deserted(errno) ? ENOTDIR : errno; // ENOENT would say that nobody uses the pool
+	if (!config->socket && pool_dir_open(&client->pool_dir, config->pool, error) != 0) {
+		*ret_error = pool_dir_is_deserted(errno) ? ENOTDIR : errno; // ENOENT would say that nobody uses the pool
 	} else {
 		*ret_error = reach_server(client);
 		if (*ret_error == 0) {
@@ -323,7 +323,7 @@ uint64_t client_due(const struct client *client) {
 }
 
 char *client_memory_path(const struct client *client) {
-	return place_path(&client->place, "memory");
+	return pool_dir_file(&client->pool_dir, "memory");
 }
 
 unsigned client_slots(const struct client *client) {

@@ -25,7 +25,7 @@ struct observation;
 #define CLIENT_SLOW (3 * NS_PER_S)
 
 struct client_config {
-	const char *pool;      // the name of the pool, a valid one (slots/place.h); or NULL: the client of a run
+	const char *pool;      // the name of the pool, a valid one (slots/pool_dir.h); or NULL: the client of a run
 	const char *socket;    // if `pool` is NULL: the socket of the run (socket_connect())
 	struct slots_bounds bounds; // of the number of slots, if this client starts the server; most 0: as many slots as CPUs
 	const char *batch;     // or NULL: a batch of its own
@@ -140,8 +140,8 @@ void client_release_and_want(struct client *client, uint64_t number, unsigned n)
 
 // Starts a server for the pool at that place; it inherits the descriptor of NAME.lock, locked. Equal bounds: the number of slots is
 // fixed. Returns 0, or an errno.
-struct pool_place;
-int server_start(const struct pool_place *place, int lock_fd, struct slots_bounds bounds) FP_NODISCARD;
+struct pool_dir;
+int server_start(const struct pool_dir *place, int lock_fd, struct slots_bounds bounds) FP_NODISCARD;
 
 // With this first argument main() calls server_main() before anything else. server_main() serves until there are no clients, and
 // returns the exit status.

@@ -3,7 +3,7 @@
 #include "slots/connections.h"
 
 #include "base/alloc.h"
-#include "slots/place.h"
+#include "slots/pool_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,7 +17,7 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/text.h"
-#include "slots/place.h"
+#include "slots/pool_dir.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -103,11 +103,11 @@ static bool is_shut(const char *home) {
 static int enter_all(struct semaphore *s, struct buf *error) {
 	const char *home = getenv("HOME");
 	bool at_home = home && home[0] == '/' && !is_shut(home);
-	struct pool_place place;
-	if (!at_home && place_open(&place, "sem", error) != 0) {
+	struct pool_dir pool_dir;
+	if (!at_home && pool_dir_open(&pool_dir, "sem", error) != 0) {
 		return -1;
 	}
-	buf_printf(&s->path, "%s%s", at_home ? home : place_dir(&place), at_home ? "/.cache" : "");
+	buf_printf(&s->path, "%s%s", at_home ? home : pool_dir_path(&pool_dir), at_home ? "/.cache" : "");
 	// ~/.cache may be a link: many users have their cache on another disk
 	s->parent_fd = open(s->path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->parent_fd < 0) {

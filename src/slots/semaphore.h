@@ -6,7 +6,7 @@
 // fixed time. They are served in the order in which they came.
 //
 // The directory is ~/.cache/fairpar/sem/NAME, where a login session and a cron job meet; or, if there is no $HOME or it cannot be
-// written, sem/NAME in the directory of the pools (place.h).
+// written, sem/NAME in the directory of the pools (pool_dir.h).
 
 #pragma once
 

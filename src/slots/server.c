@@ -9,7 +9,7 @@
 #include "process/proctree.h"
 #include "process/spawn.h"
 #include "slots/connections.h"
-#include "slots/place.h"
+#include "slots/pool_dir.h"
 #include "slots/session.h"
 #include "slots/slots.h"
 
@@ -37,7 +37,7 @@ struct life {
 };
 
 struct server {
-	struct pool_place place;
+	struct pool_dir pool_dir;
 	struct stat own;           // of the socket's file
 	int watch_fd;              // inotify(7): readable when something was done to that file; or -1
 	uint64_t renew_at;         // when to make that file anew, because it was removed; or TIME_NEVER
@@ -81,12 +81,12 @@ static int parent_of(void *arg FP_UNUSED, int pid, uint64_t *ret_start) {
 static struct lease_id named_lease(void *arg, int pid) {
 	const struct server *server = arg;
 	FP_CLEANUP(free_later) char *value = proctree_variable(pid, "FAIRPAR_LEASE");
-	return lease_id_named(value, server->place.name);
+	return lease_id_named(value, server->pool_dir.name);
 }
 
 // Remembers the socket's file as its own, and watches it.
 static bool watch_socket(struct server *server) {
-	const char *path = server->place.address.sun_path;
+	const char *path = server->pool_dir.address.sun_path;
 	(void)!inotify_add_watch(server->watch_fd, path, IN_ATTRIB | IN_MOVE_SELF); // if it fails, the next round of the loop sees that the file has gone
 	return lstat(path, &server->own) == 0;
 }
@@ -107,7 +107,7 @@ static bool server_init(struct server *server, char *const *argv) {
 	}
 	setenv("FAIRPAR_POOL_DIR", argv[5], 1);
 	if (fcntl(server->lock_fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(server->connections.listen_fds[0], F_SETFD, FD_CLOEXEC) != 0
-	    || place_open(&server->place, argv[6], &error) != 0 || !watch_socket(server)) {
+	    || pool_dir_open(&server->pool_dir, argv[6], &error) != 0 || !watch_socket(server)) {
 		return false;
 	}
 	struct life last = {0};
@@ -120,7 +120,7 @@ static bool server_init(struct server *server, char *const *argv) {
 	if (last.clients > 0 && last.bounds.least > 0 && last.bounds.least <= last.bounds.most) {
 		server->life.bounds = last.bounds;
 	}
-	server->connections.listen_fds[1] = place_listen_abstract(&server->place);
+	server->connections.listen_fds[1] = pool_dir_listen_abstract(&server->pool_dir);
 	server->idle_since = boot_ns();
 	unsigned slots = server->life.bounds.most;
 	if (server->life.bounds.least < server->life.bounds.most) { // to begin with, a slot for each processor
@@ -144,8 +144,8 @@ static bool server_init(struct server *server, char *const *argv) {
 // Ends: no client has come for some seconds. One that has connected meanwhile sees the end of the connection before any answer,
 // and begins again; so that it can, the lock is given up last.
 static void end(struct server *server) {
-	if (place_is_own(&server->place, &server->own)) {
-		(void)!unlink(server->place.address.sun_path);
+	if (pool_dir_is_own(&server->pool_dir, &server->own)) {
+		(void)!unlink(server->pool_dir.address.sun_path);
 	}
 	fd_close(&server->connections.listen_fds[0]);
 	fd_close(&server->connections.listen_fds[1]);
@@ -155,17 +155,17 @@ static void end(struct server *server) {
 
 // Makes the files of the server anew, also its lock. False: there is another server.
 static bool renew_files(struct server *server) {
-	struct pool_place place;
+	struct pool_dir pool_dir;
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
-	if (place_open(&place, server->place.name, &error) != 0) {
+	if (pool_dir_open(&pool_dir, server->pool_dir.name, &error) != 0) {
 		return true; // there is nowhere to make them
 	}
-	place_remove_lock(&place, server->lock_fd);
-	int lock_fd = place_lock(&place);
+	pool_dir_remove_lock(&pool_dir, server->lock_fd);
+	int lock_fd = pool_dir_lock(&pool_dir);
 	if (lock_fd < 0) {
 		return errno != EWOULDBLOCK;
 	}
-	int listen_fd = place_listen(&place);
+	int listen_fd = pool_dir_listen(&pool_dir);
 	fd_close(&server->lock_fd);
 	server->lock_fd = lock_fd;
 	write_life(server, clients_told(server));
@@ -173,7 +173,7 @@ static bool renew_files(struct server *server) {
 		fd_close(&server->connections.listen_fds[0]);
 		server->connections.listen_fds[0] = listen_fd;
 	}
-	server->place = place; // it may be in the other directory
+	server->pool_dir = pool_dir; // it may be in the other directory
 	(void)!watch_socket(server);
 	return true;
 }
@@ -184,11 +184,11 @@ static bool keep_files(struct server *server, uint64_t now) {
 	char events[1024];
 	while (read(server->watch_fd, events, sizeof(events)) > 0) {
 	}
-	if (place_is_own(&server->place, &server->own)) {
+	if (pool_dir_is_own(&server->pool_dir, &server->own)) {
 		server->renew_at = TIME_NEVER;
 		return true;
 	}
-	if (server->sessions.n == 0 || access(server->place.address.sun_path, F_OK) == 0) {
+	if (server->sessions.n == 0 || access(server->pool_dir.address.sun_path, F_OK) == 0) {
 		return false; // there are no clients, or they go over to the server that made the new file, and report their leases to it
 	}
 	bool is_due = now >= server->renew_at;
@@ -230,9 +230,9 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 
 enum { SERVER_ARGS = 8 };
 
-int server_start(const struct pool_place *place, int lock_fd, struct slots_bounds bounds) {
+int server_start(const struct pool_dir *pool_dir, int lock_fd, struct slots_bounds bounds) {
 	char lock[16], listen[16], text[40], name[] = "fairpar", option[] = POOL_SERVER_ARG;
-	int listen_fd = place_listen(place);
+	int listen_fd = pool_dir_listen(pool_dir);
 	if (listen_fd < 0) {
 		return errno;
 	}
@@ -240,7 +240,7 @@ int server_start(const struct pool_place *place, int lock_fd, struct slots_bound
 	snprintf(listen, sizeof(listen), "%d", listen_fd);
 	snprintf(text, sizeof(text), "%u-%u", bounds.least, bounds.most);
 	// execve(2) does not change the strings
-	char *dir = (char *)(uintptr_t)place_dir(place), *pool = (char *)(uintptr_t)place->name, *root = (char *)(uintptr_t)machine_root();
+	char *dir = (char *)(uintptr_t)pool_dir_path(pool_dir), *pool = (char *)(uintptr_t)pool_dir->name, *root = (char *)(uintptr_t)machine_root();
 	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, text, dir, pool, root, NULL};
 	int result = daemon_start(argv, (int[]){lock_fd, listen_fd}, 2);
 	int error = result == 0 || errno == ESRCH ? 0 : errno; // ESRCH: it was killed at once

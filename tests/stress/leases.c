@@ -16,7 +16,7 @@
 #include "base/sync.h"
 #include "slots/client.h"
 #include "slots/connections.h"
-#include "slots/place.h"
+#include "slots/pool_dir.h"
 #include "slots/session.h"
 
 #include <poll.h>
@@ -81,9 +81,9 @@ static void serve(int listen_fd) {
 // In a process of its own.
 static void start(void) {
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
-	struct pool_place place;
-	expect(place_open(&place, "stress", &error) == 0, buf_str(&error));
-	int listen_fd = place_listen(&place);
+	struct pool_dir pool_dir;
+	expect(pool_dir_open(&pool_dir, "stress", &error) == 0, buf_str(&error));
+	int listen_fd = pool_dir_listen(&pool_dir);
 	expect(listen_fd >= 0, "there is a socket");
 	server = fork();
 	if (server == 0) {

@@ -4,7 +4,7 @@
 
 #include "base/sync.h"
 #include "slots/control.h"
-#include "slots/place.h"
+#include "slots/pool_dir.h"
 #include "slots/protocol.h"
 
 #include "test.h"

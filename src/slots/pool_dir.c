@@ -1,6 +1,6 @@
 // Where the pools of a user are: a private directory with sockets and locks.
 
-#include "slots/place.h"
+#include "slots/pool_dir.h"
 
 #include "base/alloc.h"
 #include "base/io.h"
@@ -21,7 +21,7 @@
 enum { NAME_LEN_MAX = 64, BACKLOG = 1024 };
 static const char NEW_SUFFIX[] = ".new";
 
-bool place_is_valid_name(const char *name) {
+bool pool_dir_is_valid_name(const char *name) {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	size_t len = strlen(name);
 	return len > 0 && len <= NAME_LEN_MAX && name[0] != '.' && strspn(name, allowed) == len;
@@ -43,31 +43,31 @@ static const char *why_not_private(const char *dir) {
 }
 
 // Notes that the pool is in that directory. Returns false if the path is too long there for a socket.
-static bool set_dir(struct pool_place *place, unsigned at) {
-	const size_t room = sizeof(place->address.sun_path);
-	place->at = at;
-	return (size_t)snprintf(place->address.sun_path, room, "%s/%s.sock", place_dir(place), place->name) < room - sizeof(NEW_SUFFIX);
+static bool set_dir(struct pool_dir *pool_dir, unsigned at) {
+	const size_t room = sizeof(pool_dir->address.sun_path);
+	pool_dir->at = at;
+	return (size_t)snprintf(pool_dir->address.sun_path, room, "%s/%s.sock", pool_dir_path(pool_dir), pool_dir->name) < room - sizeof(NEW_SUFFIX);
 }
 
-int place_open(struct pool_place *place, const char *name, struct buf *error) {
+int pool_dir_open(struct pool_dir *pool_dir, const char *name, struct buf *error) {
 	const unsigned uid = geteuid();
 	const char *given = getenv("FAIRPAR_POOL_DIR");
 	char session[40];
 	given = given && given[0] ? given : NULL;
-	*place = (struct pool_place){.address = {.sun_family = AF_UNIX}};
-	snprintf(place->name, sizeof(place->name), "%s", name);
+	*pool_dir = (struct pool_dir){.address = {.sun_family = AF_UNIX}};
+	snprintf(pool_dir->name, sizeof(pool_dir->name), "%s", name);
 	snprintf(session, sizeof(session), "/run/user/%u", uid);
-	snprintf(place->dirs[0], PLACE_DIR_SIZE, "%s/fairpar", session);
-	snprintf(place->dirs[1], PLACE_DIR_SIZE, "/tmp/fairpar-%u", uid);
-	place->is_given = given && strcmp(given, place->dirs[0]) != 0 && strcmp(given, place->dirs[1]) != 0;
-	if (place->is_given) {
-		snprintf(place->dirs[0], PLACE_DIR_SIZE, "%s", given); // cut if it is too long for a socket
-		place->dirs[1][0] = '\0';
+	snprintf(pool_dir->dirs[0], POOL_DIR_SIZE, "%s/fairpar", session);
+	snprintf(pool_dir->dirs[1], POOL_DIR_SIZE, "/tmp/fairpar-%u", uid);
+	pool_dir->is_given = given && strcmp(given, pool_dir->dirs[0]) != 0 && strcmp(given, pool_dir->dirs[1]) != 0;
+	if (pool_dir->is_given) {
+		snprintf(pool_dir->dirs[0], POOL_DIR_SIZE, "%s", given); // cut if it is too long for a socket
+		pool_dir->dirs[1][0] = '\0';
 	} else if (why_not_private(session)) {
-		place->dirs[0][0] = '\0';
+		pool_dir->dirs[0][0] = '\0';
 	}
-	bool fits = set_dir(place, place->dirs[0][0] == '\0' || (given && strcmp(given, place->dirs[1]) == 0));
-	const char *dir = place->is_given ? given : place_dir(place);
+	bool fits = set_dir(pool_dir, pool_dir->dirs[0][0] == '\0' || (given && strcmp(given, pool_dir->dirs[1]) == 0));
+	const char *dir = pool_dir->is_given ? given : pool_dir_path(pool_dir);
 	bool absolute = dir[0] == '/'; // a relative path would name another pool in another working directory
 	int made = !absolute || mkdir(dir, 0700) == 0 || errno == EEXIST ? 0 : errno;
 	const char *why = !absolute ? "FAIRPAR_POOL_DIR has to be an absolute path" : made ? strerror(made) : why_not_private(dir);
@@ -78,22 +78,22 @@ int place_open(struct pool_place *place, const char *name, struct buf *error) {
 		errno = made ? made : EPERM;
 		return -1;
 	}
-	if (place->at == 0 && place->dirs[1][0] && why_not_private(place->dirs[1])) {
-		place->dirs[1][0] = '\0';
+	if (pool_dir->at == 0 && pool_dir->dirs[1][0] && why_not_private(pool_dir->dirs[1])) {
+		pool_dir->dirs[1][0] = '\0';
 	}
 	return 0;
 }
 
 // ---- the files in it ----
 
-static char *path_in(const struct pool_place *place, const char *dir, const char *suffix) {
+static char *path_in(const struct pool_dir *pool_dir, const char *dir, const char *suffix) {
 	struct buf path = BUF_INIT;
-	buf_printf(&path, "%s/%s.%s", dir, place->name, suffix);
+	buf_printf(&path, "%s/%s.%s", dir, pool_dir->name, suffix);
 	return buf_take(&path);
 }
 
-char *place_path(const struct pool_place *place, const char *suffix) {
-	return path_in(place, place_dir(place), suffix);
+char *pool_dir_file(const struct pool_dir *pool_dir, const char *suffix) {
+	return path_in(pool_dir, pool_dir_path(pool_dir), suffix);
 }
 
 static bool is_path_of(const char *path, const struct stat *file) {
@@ -106,8 +106,8 @@ static bool is_at(int fd, const char *path) {
 	return fstat(fd, &own) == 0 && is_path_of(path, &own);
 }
 
-static int lock_in(const struct pool_place *place, const char *dir) {
-	FP_CLEANUP(free_later) char *path = path_in(place, dir, "lock");
+static int lock_in(const struct pool_dir *pool_dir, const char *dir) {
+	FP_CLEANUP(free_later) char *path = path_in(pool_dir, dir, "lock");
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0, gone = locked && !is_at(fd, path);
 	if (!locked || gone) { // the process that had the lock has removed the file: a lock on a file without a name keeps nobody off
@@ -117,15 +117,15 @@ static int lock_in(const struct pool_place *place, const char *dir) {
 	return fd;
 }
 
-int place_lock(const struct pool_place *place) {
-	return lock_in(place, place_dir(place));
+int pool_dir_lock(const struct pool_dir *pool_dir) {
+	return lock_in(pool_dir, pool_dir_path(pool_dir));
 }
 
-int place_lock_all(const struct pool_place *place, int ret_fds[2]) {
+int pool_dir_lock_all(const struct pool_dir *pool_dir, int ret_fds[2]) {
 	ret_fds[0] = ret_fds[1] = -1;
 	for (unsigned i = 0; i < 2; ++i) {
-		ret_fds[i] = place->dirs[i][0] ? lock_in(place, place->dirs[i]) : -1;
-		bool is_there = place->dirs[i][0] && (place->at == i || errno != ENOENT);
+		ret_fds[i] = pool_dir->dirs[i][0] ? lock_in(pool_dir, pool_dir->dirs[i]) : -1;
+		bool is_there = pool_dir->dirs[i][0] && (pool_dir->at == i || errno != ENOENT);
 		if (is_there && ret_fds[i] < 0) {
 			fd_close(&ret_fds[0]);
 			return -1;
@@ -134,15 +134,15 @@ int place_lock_all(const struct pool_place *place, int ret_fds[2]) {
 	return 0;
 }
 
-void place_remove_lock(const struct pool_place *place, int fd) {
-	FP_CLEANUP(free_later) char *path = place_path(place, "lock");
+void pool_dir_remove_lock(const struct pool_dir *pool_dir, int fd) {
+	FP_CLEANUP(free_later) char *path = pool_dir_file(pool_dir, "lock");
 	if (is_at(fd, path)) {
 		(void)!unlink(path);
 	}
 }
 
-bool place_has_server(const struct pool_place *place) {
-	FP_CLEANUP(free_later) char *path = place_path(place, "lock");
+bool pool_dir_has_server(const struct pool_dir *pool_dir) {
+	FP_CLEANUP(free_later) char *path = pool_dir_file(pool_dir, "lock");
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	bool has = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 	fd_close(&fd);
@@ -150,17 +150,17 @@ bool place_has_server(const struct pool_place *place) {
 }
 
 // The socket has another name first, so that nobody meets one that does not listen yet.
-int place_listen(const struct pool_place *place) {
-	struct sockaddr_un address = place->address;
+int pool_dir_listen(const struct pool_dir *pool_dir) {
+	struct sockaddr_un address = pool_dir->address;
 	size_t len = strlen(address.sun_path);
-	memcpy(address.sun_path + len, NEW_SUFFIX, sizeof(NEW_SUFFIX)); // place_open() has left room for it
+	memcpy(address.sun_path + len, NEW_SUFFIX, sizeof(NEW_SUFFIX)); // pool_dir_open() has left room for it
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		return -1;
 	}
 	(void)!unlink(address.sun_path); // left by a process that died here
 	int bound = bind(fd, (const struct sockaddr *)&address, sizeof(address));
-	if (bound != 0 || listen(fd, BACKLOG) != 0 || rename(address.sun_path, place->address.sun_path) != 0) {
+	if (bound != 0 || listen(fd, BACKLOG) != 0 || rename(address.sun_path, pool_dir->address.sun_path) != 0) {
 		int error = errno;
 		(void)!unlink(address.sun_path);
 		fd_close(&fd);
@@ -206,34 +206,34 @@ static int abstract_connect(const char *name) {
 }
 
 // Appends the name of the pool in the abstract namespace, which is another one in each mount namespace.
-static void add_abstract_name(const struct pool_place *place, struct buf *name) {
+static void add_abstract_name(const struct pool_dir *pool_dir, struct buf *name) {
 	struct stat mounts = {0};
 	(void)!stat("/proc/self/ns/mnt", &mounts);
-	const char *dir = place->is_given ? place->dirs[0] : "";
+	const char *dir = pool_dir->is_given ? pool_dir->dirs[0] : "";
 	buf_printf(name, "@fairpar-%u-%llx-%llx-%s", (unsigned)geteuid(), (unsigned long long)mounts.st_ino,
-	           (unsigned long long)hash_bytes(dir, strlen(dir), 0), place->name);
+	           (unsigned long long)hash_bytes(dir, strlen(dir), 0), pool_dir->name);
 }
 
-int place_listen_abstract(const struct pool_place *place) {
+int pool_dir_listen_abstract(const struct pool_dir *pool_dir) {
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-	add_abstract_name(place, &name);
+	add_abstract_name(pool_dir, &name);
 	return abstract_listen(buf_str(&name));
 }
 
-int place_connect(struct pool_place *place) {
-	const unsigned first = place->at, other = !first;
-	int fd = connect_to(&place->address, sizeof(place->address)), error = errno;
-	if (fd >= 0 || !place_is_deserted(error)) {
+int pool_dir_connect(struct pool_dir *pool_dir) {
+	const unsigned first = pool_dir->at, other = !first;
+	int fd = connect_to(&pool_dir->address, sizeof(pool_dir->address)), error = errno;
+	if (fd >= 0 || !pool_dir_is_deserted(error)) {
 		return fd;
 	}
-	bool fits = place->dirs[other][0] && set_dir(place, other);
-	fd = fits ? connect_to(&place->address, sizeof(place->address)) : -1;
+	bool fits = pool_dir->dirs[other][0] && set_dir(pool_dir, other);
+	fd = fits ? connect_to(&pool_dir->address, sizeof(pool_dir->address)) : -1;
 	if (fd < 0 && !(fits && errno == ECONNREFUSED && error == ENOENT)) {
-		(void)set_dir(place, first);
+		(void)set_dir(pool_dir, first);
 	}
 	if (fd < 0) {
 		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-		add_abstract_name(place, &name);
+		add_abstract_name(pool_dir, &name);
 		fd = abstract_connect(buf_str(&name));
 		errno = error;
 	}
@@ -253,8 +253,8 @@ int socket_connect(const char *name) {
 	return abstract_connect(name);
 }
 
-bool place_is_own(const struct pool_place *place, const struct stat *own) {
-	return is_path_of(place->address.sun_path, own);
+bool pool_dir_is_own(const struct pool_dir *pool_dir, const struct stat *own) {
+	return is_path_of(pool_dir->address.sun_path, own);
 }
 
 bool socket_is_own_user(int fd, int *ret_pid) {

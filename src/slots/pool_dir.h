@@ -15,65 +15,65 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-enum { PLACE_DIR_SIZE = sizeof(((struct sockaddr_un *)NULL)->sun_path), PLACE_NAME_SIZE = 96 };
+enum { POOL_DIR_SIZE = sizeof(((struct sockaddr_un *)NULL)->sun_path), POOL_NAME_SIZE = 96 };
 
-struct pool_place {
-	char dirs[2][PLACE_DIR_SIZE]; // "": the directory is not there, or cannot be used; if is_given, there is only the first one
+struct pool_dir {
+	char dirs[2][POOL_DIR_SIZE]; // "": the directory is not there, or cannot be used; if is_given, there is only the first one
 	bool is_given;           // $FAIRPAR_POOL_DIR names another directory than the usual two
 	unsigned at;             // index in `dirs` of the directory of the pool, as far as is known
-	char name[PLACE_NAME_SIZE];
+	char name[POOL_NAME_SIZE];
 	struct sockaddr_un address;
 };
 
 // What a pool may be called: letters, digits, '.', '_' and '-', at most 64, not a dot in front.
-bool place_is_valid_name(const char *name);
+bool pool_dir_is_valid_name(const char *name);
 
-static inline const char *place_dir(const struct pool_place *place) {
-	return place->dirs[place->at];
+static inline const char *pool_dir_path(const struct pool_dir *pool_dir) {
+	return pool_dir->dirs[pool_dir->at];
 }
 
 // Finds the directories, and makes the first of them if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that
 // is there and the user's alone, else /tmp/fairpar-UID. Refuses a directory that is a link, somebody else's, or open to others.
 // `name`: a valid name, or one with "run+" or the like in front. Returns 0, or -1 with a whole message in *error, and errno:
 // EPERM if the directory was refused, else why it cannot be made. Nothing is to be freed.
-int place_open(struct pool_place *place, const char *name, struct buf *error) FP_NODISCARD;
+int pool_dir_open(struct pool_dir *pool_dir, const char *name, struct buf *error) FP_NODISCARD;
 
 // Opens NAME.lock, makes it if it is missing, and locks it by flock(2). Returns the descriptor, or -1 with errno: EWOULDBLOCK if
 // another process has the lock, or has just removed the file.
-int place_lock(const struct pool_place *place) FP_NODISCARD;
+int pool_dir_lock(const struct pool_dir *pool_dir) FP_NODISCARD;
 
 // Locks NAME.lock in all directories that are there: so a server in one of them keeps others from starting one in another. Returns 0
 // with the descriptors (-1 for a directory that is not there), or -1 with errno as above.
-int place_lock_all(const struct pool_place *place, int ret_fds[2]) FP_NODISCARD;
+int pool_dir_lock_all(const struct pool_dir *pool_dir, int ret_fds[2]) FP_NODISCARD;
 
 // The path of NAME.SUFFIX, for the caller to free.
-char *place_path(const struct pool_place *place, const char *suffix);
+char *pool_dir_file(const struct pool_dir *pool_dir, const char *suffix);
 
-// Removes the file that `fd`, from place_lock(), has locked, if it is still there. Closing `fd` gives the lock up. A
+// Removes the file that `fd`, from pool_dir_lock(), has locked, if it is still there. Closing `fd` gives the lock up. A
 // process that has opened the file before, and locks it afterwards, sees that the file has no name any more.
-void place_remove_lock(const struct pool_place *place, int fd);
+void pool_dir_remove_lock(const struct pool_dir *pool_dir, int fd);
 
 // Has a process locked NAME.lock? Makes no file.
-bool place_has_server(const struct pool_place *place);
+bool pool_dir_has_server(const struct pool_dir *pool_dir);
 
-// Makes NAME.sock, in place of one that nobody listens on, and listens on it. Returns the descriptor, or -1 with errno.
-int place_listen(const struct pool_place *place) FP_NODISCARD;
+// Makes NAME.sock, instead of one that nobody listens on, and listens on it. Returns the descriptor, or -1 with errno.
+int pool_dir_listen(const struct pool_dir *pool_dir) FP_NODISCARD;
 
-// Listens for the pool in the abstract namespace (unix(7)), too: there place_connect() finds the server when
+// Listens for the pool in the abstract namespace (unix(7)), too: there pool_dir_connect() finds the server when
 // NAME.sock, or the whole directory, is gone. Returns the descriptor, or -1 with errno.
-int place_listen_abstract(const struct pool_place *place) FP_NODISCARD;
+int pool_dir_listen_abstract(const struct pool_dir *pool_dir) FP_NODISCARD;
 
-// Connects to the server, in whichever directory it is, and sets place->at to that directory; if there is none, to one where a
+// Connects to the server, in whichever directory it is, and sets pool_dir->at to that directory; if there is none, to one where a
 // server has died. Returns the descriptor, which does not block, or -1 with errno: ENOENT or ECONNREFUSED if there is none
-// (place_is_deserted()); EPERM if another user listens; EAGAIN if the server is busy or stopped, and its backlog is full.
-int place_connect(struct pool_place *place) FP_NODISCARD;
-static inline bool place_is_deserted(int error) {
+// (pool_dir_is_deserted()); EPERM if another user listens; EAGAIN if the server is busy or stopped, and its backlog is full.
+int pool_dir_connect(struct pool_dir *pool_dir) FP_NODISCARD;
+static inline bool pool_dir_is_deserted(int error) {
 	return error == ENOENT || error == ECONNREFUSED;
 }
 
 // Is the socket's file still the one that `own` describes?
 struct stat;
-bool place_is_own(const struct pool_place *place, const struct stat *own);
+bool pool_dir_is_own(const struct pool_dir *pool_dir, const struct stat *own);
 
 // The socket of a run that is named in $FAIRPAR_SOCK: the path of a file, or "@" and a name. The run also listens in the
 // abstract namespace (unix(7)), on that name without the first byte: processes that do not see the file find the run there,

@@ -151,7 +151,7 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 static struct manifest_texts load_values(struct loader *loader, const struct node *name, const struct node *node) {
 	struct manifest_texts none = {NULL, 0};
 	if (node->kind != NODE_LIST || node->n == 0) {
-		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node_is_missing(node) ? name : node),
+		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_span(node_is_missing(node) ? name : node),
 		                                        node->kind == NODE_LIST ? "'%s' in the matrix has no values"
 		                                                                : "'%s' in the matrix must be a list of values", name->text);
 		if (node->kind == NODE_TEXT && !node_is_missing(node)) {

@@ -35,10 +35,10 @@ bool diagnostics_are_full(const struct diagnostics *diagnostics) {
 	return diagnostics->nerrors > MANIFEST_ERRORS || diagnostics->nrepeats > REPEATS;
 }
 
-static bool is_known(const struct diagnostics *diagnostics, struct source_span place, const char *format) {
+static bool is_known(const struct diagnostics *diagnostics, struct source_span span, const char *format) {
 	for (size_t i = 0; i < diagnostics->n; ++i) {
 		const struct diagnostic *diagnostic = &diagnostics->at[i];
-		if (diagnostic->place.line == place.line && diagnostic->place.column == place.column &&
+		if (diagnostic->span.line == span.line && diagnostic->span.column == span.column &&
 		    diagnostic->format == format) {
 			return true;
 		}
@@ -47,13 +47,13 @@ static bool is_known(const struct diagnostics *diagnostics, struct source_span p
 }
 
 // What an alias or a merge brings in twice is wrong only once.
-struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span place, bool is_warning, const char *format, ...) {
+struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span span, bool is_warning, const char *format, ...) {
 	struct buf text = BUF_INIT;
 	va_list args;
 	va_start(args, format);
 	buf_vprintf(&text, format, args);
 	va_end(args);
-	bool known = is_known(diagnostics, place, format);
+	bool known = is_known(diagnostics, span, format);
 	size_t *n = is_warning ? &diagnostics->nwarnings : &diagnostics->nerrors;
 	bool kept = !known && *n < MANIFEST_ERRORS;
 	*n += !known;
@@ -64,7 +64,7 @@ struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source
 		diagnostic = &diagnostics->at[diagnostics->n++];
 		*diagnostic = (struct diagnostic){.order = diagnostics->n};
 	}
-	diagnostic->place = place;
+	diagnostic->span = span;
 	diagnostic->is_warning = is_warning;
 	diagnostic->format = format;
 	free(diagnostic->text);
@@ -121,7 +121,7 @@ static void move_on(const struct diagnostics *diagnostics, struct source_positio
 	position->at += n;
 }
 
-// The position to go on from: the last one, or the start if the last one is behind the wanted place. Most searches go forward.
+// The position to go on from: the last one, or the start if the last one is behind the wanted one. Most searches go forward.
 static struct source_position *start_at(struct diagnostics *diagnostics, bool is_behind) {
 	if (diagnostics->last.line == 0 || is_behind) {
 		diagnostics->last = (struct source_position){0, 1, 1};
@@ -129,7 +129,7 @@ static struct source_position *start_at(struct diagnostics *diagnostics, bool is
 	return &diagnostics->last;
 }
 
-const char *find_place(struct diagnostics *diagnostics, uint32_t line, uint32_t column) {
+const char *diagnostics_position(struct diagnostics *diagnostics, uint32_t line, uint32_t column) {
 	const struct source_position *last = &diagnostics->last;
 	struct source_position *position = start_at(diagnostics, last->line > line || (last->line == line && last->column > column));
 	while (position->line < line ? position->at < diagnostics->len
@@ -139,7 +139,7 @@ const char *find_place(struct diagnostics *diagnostics, uint32_t line, uint32_t 
 	return diagnostics->data + position->at;
 }
 
-struct source_span place_of_byte(struct diagnostics *diagnostics, size_t offset) {
+struct source_span diagnostics_span_of_byte(struct diagnostics *diagnostics, size_t offset) {
 	struct source_position *position = start_at(diagnostics, diagnostics->last.at > offset);
 	while (position->at < offset) {
 		move_on(diagnostics, position);
@@ -173,16 +173,16 @@ static size_t add_character(const char *s, size_t len, char mark, struct buf *li
 
 // Appends the part of the line that the diagnostic is about, a caret below it, and the note and the hint.
 static void add_excerpt(struct diagnostics *diagnostics, const struct diagnostic *diagnostic, struct buf *buf) {
-	const struct source_span *place = &diagnostic->place;
+	const struct source_span *span = &diagnostic->span;
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT, under = BUF_INIT;
-	uint32_t from = place->column > BEFORE ? place->column - BEFORE : 1;
-	size_t at = (size_t)(find_place(diagnostics, place->line, from) - diagnostics->data);
+	uint32_t from = span->column > BEFORE ? span->column - BEFORE : 1;
+	size_t at = (size_t)(diagnostics_position(diagnostics, span->line, from) - diagnostics->data);
 	if (from > 1) {
 		buf_adds(&line, "...");
 		buf_adds(&under, "   ");
 	}
 	for (uint32_t column = from; column < from + EXCERPT && !is_line_end(diagnostics, at); ++column) {
-		bool is_marked = column >= place->column && column - place->column < place->width;
+		bool is_marked = column >= span->column && column - span->column < span->width;
 		at += add_character(diagnostics->data + at, diagnostics->len - at, is_marked ? '^' : ' ', &line, &under);
 	}
 	buf_adds(&line, is_line_end(diagnostics, at) ? "" : "...");
@@ -193,7 +193,7 @@ static void add_excerpt(struct diagnostics *diagnostics, const struct diagnostic
 		under.data[--under.len] = '\0';
 	}
 	char number[16];
-	int gutter = snprintf(number, sizeof(number), "%u", place->line);
+	int gutter = snprintf(number, sizeof(number), "%u", span->line);
 	if (line.len > 0) {
 		buf_printf(buf, "%*s |\n%s | %s\n%*s | %s", gutter, "", number, buf_str(&line), gutter, "", buf_str(&under));
 		buf_printf(buf, "%s%s\n", diagnostic->note ? " " : "", diagnostic->note ? diagnostic->note : "");
@@ -205,7 +205,7 @@ static void add_excerpt(struct diagnostics *diagnostics, const struct diagnostic
 
 static int compare(const void *a, const void *b) {
 	const struct diagnostic *x = a, *y = b;
-	int by_line = compare_numbers(x->place.line, y->place.line), by_column = compare_numbers(x->place.column, y->place.column);
+	int by_line = compare_numbers(x->span.line, y->span.line), by_column = compare_numbers(x->span.column, y->span.column);
 	return by_line ? by_line : by_column ? by_column : compare_numbers(x->order, y->order);
 }
 
@@ -215,9 +215,9 @@ void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf) {
 	}
 	for (size_t i = 0; i < diagnostics->n; ++i) {
 		const struct diagnostic *diagnostic = &diagnostics->at[i];
-		const struct source_span *place = &diagnostic->place;
+		const struct source_span *span = &diagnostic->span;
 		buf_add_escaped(buf, diagnostics->path, strlen(diagnostics->path), SIZE_MAX);
-		buf_printf(buf, ":%u:%u: %s: %s\n", place->line, place->column,
+		buf_printf(buf, ":%u:%u: %s: %s\n", span->line, span->column,
 		           diagnostic->is_warning ? "warning" : "error", diagnostic->text);
 		add_excerpt(diagnostics, diagnostic, buf);
 	}

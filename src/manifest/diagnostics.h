@@ -16,10 +16,10 @@ struct source_span {
 };
 
 struct diagnostic {
-	struct source_span place;
+	struct source_span span;
 	bool is_warning;
 	size_t order;           // number in the order of discovery
-	const char *format;     // of the text: the same format twice at one place is the same error
+	const char *format;     // of the text: the same format twice at one span is the same error
 	char *text;             // "unknown key 'foo'"
 	char *note;             // behind the caret: "did you mean 'bar'?", or NULL
 	char *hint;             // in a line of its own, or NULL
@@ -49,12 +49,12 @@ struct diagnostics {
 // Frees what the diagnostics own.
 void diagnostics_fini(struct diagnostics *diagnostics);
 
-// Adds an error or a warning at that place. Beyond MANIFEST_ERRORS of a kind it is only counted; the same one again at the same
-// place counts as a repeat. Returns a diagnostic, never NULL and valid until the next one is added, for diagnostic_note() and
+// Adds an error or a warning at that span. Beyond MANIFEST_ERRORS of a kind it is only counted; the same one again at the same
+// span counts as a repeat. Returns a diagnostic, never NULL and valid until the next one is added, for diagnostic_note() and
 // diagnostic_hint(), which replace earlier ones.
-#define diagnostic_error(diagnostics, place, ...) diagnostic_add(diagnostics, place, /* is_warning */ false, __VA_ARGS__)
-#define diagnostic_warning(diagnostics, place, ...) diagnostic_add(diagnostics, place, /* is_warning */ true, __VA_ARGS__)
-struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span place, bool is_warning, const char *format, ...)
+#define diagnostic_error(diagnostics, span, ...) diagnostic_add(diagnostics, span, /* is_warning */ false, __VA_ARGS__)
+#define diagnostic_warning(diagnostics, span, ...) diagnostic_add(diagnostics, span, /* is_warning */ true, __VA_ARGS__)
+struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span span, bool is_warning, const char *format, ...)
 	FP_PRINTF(4, 5);
 #define diagnostic_note(diagnostic, ...) diagnostic_set(&(diagnostic)->note, __VA_ARGS__)
 #define diagnostic_hint(diagnostic, ...) diagnostic_set(&(diagnostic)->hint, __VA_ARGS__)
@@ -66,9 +66,9 @@ bool diagnostics_are_full(const struct diagnostics *diagnostics);
 // Appends all diagnostics that were kept, in the order of the file, and if there are errors a last line with their number.
 void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf);
 
-// Returns the place of that line and column (both from 1) in the data: the end of the line if the line is shorter, the end of
+// Returns the position of that line and column (both from 1) in the data: the end of the line if the line is shorter, the end of
 // the data if it has fewer lines.
-const char *find_place(struct diagnostics *diagnostics, uint32_t line, uint32_t column);
+const char *diagnostics_position(struct diagnostics *diagnostics, uint32_t line, uint32_t column);
 
 // Returns the line and column of the byte at that offset in the data, with a width of 1.
-struct source_span place_of_byte(struct diagnostics *diagnostics, size_t offset);
+struct source_span diagnostics_span_of_byte(struct diagnostics *diagnostics, size_t offset);

@@ -103,11 +103,11 @@ void load_check_comment(struct loader *loader, struct node *node) {
 	}
 	const char *comment = loader->diagnostics->data + node->comment;
 	size_t len = strcspn(comment, "\r\n");
-	struct source_span place = place_of_byte(loader->diagnostics, node->comment);
-	place.width = (uint32_t)len;
+	struct source_span span = diagnostics_span_of_byte(loader->diagnostics, node->comment);
+	span.width = (uint32_t)len;
 	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	buf_add_escaped(&shown, comment, len, 40);
-	struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, place, "'%s' is a comment, and not part of the value",
+	struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, span, "'%s' is a comment, and not part of the value",
 	                                          buf_str(&shown));
 	node->comment = 0; // said once, whatever aliases there are
 	diagnostic_hint(diagnostic, "quote the value; or, for a comment, write two blanks before the '#' and one behind it");
@@ -369,7 +369,7 @@ void load_fields(struct loader *loader, const struct found *found, void *base, c
 		if (!found->at[id] || key->field < 0) {
 			continue;
 		}
-		bool is_of_job = (key->places & IN_COMMAND) != 0;
+		bool is_of_job = (key->scopes & IN_COMMAND) != 0;
 		if (is_of_job && !own) {
 			own = arena_alloc(&loader->manifest->arena, sizeof(*own));
 			*own = **job;

@@ -99,7 +99,7 @@ static struct manifest_batch *next_edge(struct visit *visit, bool *ret_is_need) 
 	return i < batch->nfeeders ? batch->feeders[i] : NULL;
 }
 
-// Reports the cycle of the batches from place `from` of the path to its end.
+// Reports the cycle of the batches from index `from` of the path to its end.
 static void report_cycle(struct graph_walk *walk, size_t from) {
 	enum { SHOWN = 12 };
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
@@ -121,13 +121,13 @@ static void report_cycle(struct graph_walk *walk, size_t from) {
 	struct found found;
 	keys_find(origin->value, IN_BATCH, NULL, NULL, &found);
 	const struct node *node = found.at[needing ? KEY_NEEDS : KEY_EMITS];
-	struct source_span place = node_place(node ? node : origin->key);
+	struct source_span span = node_span(node ? node : origin->key);
 	if (!emits && walk->n - from == 1) {
-		diagnostic_error(walk->loader->diagnostics, place, "batch '%s' needs itself", first->name);
+		diagnostic_error(walk->loader->diagnostics, span, "batch '%s' needs itself", first->name);
 	} else if (!emits) {
-		diagnostic_error(walk->loader->diagnostics, place, "batches need each other: %s", buf_str(&names));
+		diagnostic_error(walk->loader->diagnostics, span, "batches need each other: %s", buf_str(&names));
 	} else {
-		struct diagnostic *diagnostic = diagnostic_error(walk->loader->diagnostics, place, "batches wait for each other: %s", buf_str(&names));
+		struct diagnostic *diagnostic = diagnostic_error(walk->loader->diagnostics, span, "batches wait for each other: %s", buf_str(&names));
 		diagnostic_hint(diagnostic, "a batch waits for what it needs, and for what emits into it%s",
 		             !needing ? "; only into itself can a batch emit in a circle" : "");
 	}

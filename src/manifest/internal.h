@@ -22,8 +22,8 @@ struct loader {
 // Adds `cost`, that of reading the node or what it stands for, to loader->cost. Returns false if the sum is too large.
 bool load_count(struct loader *loader, const struct node *node, uint64_t cost);
 
-// Adds an error at the place of the node, as diagnostic_error() does.
-#define load_error(loader, node, ...) diagnostic_error((loader)->diagnostics, node_place(node), __VA_ARGS__)
+// Adds an error at the span of the node, as diagnostic_error() does.
+#define load_error(loader, node, ...) diagnostic_error((loader)->diagnostics, node_span(node), __VA_ARGS__)
 
 // Adds the error "'KEY' must be …, not …" for a value of that key.
 struct diagnostic *load_refuse(struct loader *loader, const struct key *key, const struct node *node);

@@ -17,8 +17,8 @@
 #define JOB(field) (int)offsetof(struct manifest_job, field)
 #define NOWHERE (-1)
 
-#define KEY(id, name, places, type, field, least, most, choices, value, example, text, others) \
-	[id] = {name, places, type, field, least, most, choices, value, example, text, others},
+#define KEY(id, name, scopes, type, field, least, most, choices, value, example, text, others) \
+	[id] = {name, scopes, type, field, least, most, choices, value, example, text, others},
 #define FOREIGN(...)
 const struct key key_table[NKEYS] = {
 #include "manifest/keys.def"
@@ -30,9 +30,9 @@ static const struct { const char *key, *words, *more; } foreign_words[] = {
 #include "manifest/keys.def"
 };
 
-static const struct key *find(const char *name, size_t len, unsigned places) {
+static const struct key *find(const char *name, size_t len, unsigned scopes) {
 	for (const struct key *key = key_table; key < key_table + NKEYS; ++key) {
-		if ((key->places & places) && strncmp(key->name, name, len) == 0 && key->name[len] == '\0') {
+		if ((key->scopes & scopes) && strncmp(key->name, name, len) == 0 && key->name[len] == '\0') {
 			return key;
 		}
 	}
@@ -50,27 +50,27 @@ static void spell(const char *name, size_t len, struct buf *ret_name) {
 	}
 }
 
-// Where the keys of that place stand, for hints.
-static const char *place_words(unsigned places) {
-	return places & IN_TOP ? "at the top of the file" : places & IN_BATCH ? "in a batch, below 'batches'" :
-	       places & IN_ARGS_FROM ? "below 'args_from'" : "below 'retry_delay'";
+// Where the keys of that scope stand, for hints.
+static const char *scope_text(unsigned scopes) {
+	return scopes & IN_TOP ? "at the top of the file" : scopes & IN_BATCH ? "in a batch, below 'batches'" :
+	       scopes & IN_ARGS_FROM ? "below 'args_from'" : "below 'retry_delay'";
 }
 
-// The key that has the name among its other names, preferably one that may stand in that place; or NULL.
-static const struct key *find_other(const char *name, size_t len, enum key_place place) {
+// The key that has the name among its other names, preferably one that may stand in that scope; or NULL.
+static const struct key *find_other(const char *name, size_t len, enum key_scope scope) {
 	const struct key *found = NULL;
 	for (const struct key *key = key_table; key < key_table + NKEYS; ++key) {
-		bool is_better = !found || ((key->places & place) && !(found->places & place));
+		bool is_better = !found || ((key->scopes & scope) && !(found->scopes & scope));
 		found = is_better && word_is_in(key->others, name, len) ? key : found;
 	}
 	return found;
 }
 
 // Adds a hint what to write instead of another program's word. Returns false if the name is no such word.
-static bool hint_foreign(struct diagnostic *diagnostic, const char *name, size_t len, const char *typed, enum key_place place) {
-	const struct key *key = find_other(name, len, place);
-	const char *more = !key || (key->places & place) ? "" : place_words(key->places);
-	for (size_t i = 0; i < sizeof(foreign_words) / sizeof(foreign_words[0]) && !(key && (key->places & place)); ++i) {
+static bool hint_foreign(struct diagnostic *diagnostic, const char *name, size_t len, const char *typed, enum key_scope scope) {
+	const struct key *key = find_other(name, len, scope);
+	const char *more = !key || (key->scopes & scope) ? "" : scope_text(key->scopes);
+	for (size_t i = 0; i < sizeof(foreign_words) / sizeof(foreign_words[0]) && !(key && (key->scopes & scope)); ++i) {
 		if (word_is_in(foreign_words[i].words, name, len)) {
 			more = foreign_words[i].more;
 			key = find(foreign_words[i].key, strlen(foreign_words[i].key), ~0U);
@@ -85,21 +85,21 @@ static bool hint_foreign(struct diagnostic *diagnostic, const char *name, size_t
 	return key || *more;
 }
 
-static const char *find_nearest(const char *name, size_t len, enum key_place place) {
+static const char *find_nearest(const char *name, size_t len, enum key_scope scope) {
 	struct nearest nearest = NEAREST_INIT(name, len);
 	for (int id = 0; id < NKEYS; ++id) {
-		if (key_table[id].places & place) {
+		if (key_table[id].scopes & scope) {
 			nearest_offer(&nearest, key_table[id].name, strlen(key_table[id].name));
 		}
 	}
 	return nearest.found;
 }
 
-static void refuse(const struct node *node, enum key_place place, const char *batch, struct diagnostics *diagnostics) {
+static void refuse(const struct node *node, enum key_scope scope, const char *batch, struct diagnostics *diagnostics) {
 	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT, spelt = BUF_INIT, where = BUF_INIT;
-	buf_adds(&where, place == IN_TOP ? "at the top" : place == IN_DEFAULTS ? "in 'defaults'" :
-	         place == IN_ARGS_FROM ? "in 'args_from'" : place == IN_RETRY_DELAY ? "in 'retry_delay'" :
-	         place == IN_COMMAND ? "in an entry of 'commands' of batch '" : "in batch '");
+	buf_adds(&where, scope == IN_TOP ? "at the top" : scope == IN_DEFAULTS ? "in 'defaults'" :
+	         scope == IN_ARGS_FROM ? "in 'args_from'" : scope == IN_RETRY_DELAY ? "in 'retry_delay'" :
+	         scope == IN_COMMAND ? "in an entry of 'commands' of batch '" : "in batch '");
 	if (batch) {
 		buf_add_escaped(&where, batch, strlen(batch), 60);
 		buf_addc(&where, '\'');
@@ -107,18 +107,18 @@ static void refuse(const struct node *node, enum key_place place, const char *ba
 	buf_add_escaped(&shown, node->text, node->n, 60);
 	spell(node->text, node->n, &spelt);
 	const char *name = buf_str(&spelt);
-	bool is_nested = place & (IN_ARGS_FROM | IN_RETRY_DELAY);
+	bool is_nested = scope & (IN_ARGS_FROM | IN_RETRY_DELAY);
 	const struct key *misplaced = find(name, spelt.len, ~0U);
-	const char *nearest = find_nearest(name, spelt.len, place);
-	struct diagnostic *diagnostic = diagnostic_error(diagnostics, node_place(node), "unknown key '%s' %s", buf_str(&shown), buf_str(&where));
-	if (find(name, spelt.len, place)) {
+	const char *nearest = find_nearest(name, spelt.len, scope);
+	struct diagnostic *diagnostic = diagnostic_error(diagnostics, node_span(node), "unknown key '%s' %s", buf_str(&shown), buf_str(&where));
+	if (find(name, spelt.len, scope)) {
 		diagnostic_note(diagnostic, "it is written '%s'", name);
-	} else if (!is_nested && hint_foreign(diagnostic, name, spelt.len, buf_str(&shown), place)) {
+	} else if (!is_nested && hint_foreign(diagnostic, name, spelt.len, buf_str(&shown), scope)) {
 		// the hint was added
-	} else if (misplaced && place == IN_COMMAND && (misplaced->places & IN_BATCH)) {
+	} else if (misplaced && scope == IN_COMMAND && (misplaced->scopes & IN_BATCH)) {
 		diagnostic_hint(diagnostic, "'%s' is for a whole batch, beside 'commands'", misplaced->name);
 	} else if (misplaced && !is_nested) {
-		diagnostic_hint(diagnostic, "'%s' stands %s", misplaced->name, place_words(misplaced->places));
+		diagnostic_hint(diagnostic, "'%s' stands %s", misplaced->name, scope_text(misplaced->scopes));
 	} else if (nearest) {
 		diagnostic_note(diagnostic, "did you mean '%s'?", nearest);
 	}
@@ -127,28 +127,28 @@ static void refuse(const struct node *node, enum key_place place, const char *ba
 	}
 }
 
-static void refuse_missing(const struct node *name, enum key_place place, const struct key *key, struct diagnostics *diagnostics) {
+static void refuse_missing(const struct node *name, enum key_scope scope, const struct key *key, struct diagnostics *diagnostics) {
 	enum key_id id = (enum key_id)(key - key_table);
-	bool is_required = id == KEY_VERSION || id == KEY_BATCHES || id == KEY_RUN || id == KEY_FIRST || place == IN_ARGS_FROM;
-	diagnostic_hint(diagnostic_error(diagnostics, node_place(name), "'%s' has no value", key->name), "as in '%s: %s'%s", key->name,
+	bool is_required = id == KEY_VERSION || id == KEY_BATCHES || id == KEY_RUN || id == KEY_FIRST || scope == IN_ARGS_FROM;
+	diagnostic_hint(diagnostic_error(diagnostics, node_span(name), "'%s' has no value", key->name), "as in '%s: %s'%s", key->name,
 	             key->example, is_required ? "" : "; or leave the key out");
 }
 
-void keys_find(const struct node *map, enum key_place place, const char *batch, struct diagnostics *diagnostics,
+void keys_find(const struct node *map, enum key_scope scope, const char *batch, struct diagnostics *diagnostics,
                struct found *ret_found) {
 	*ret_found = (struct found){{NULL}};
 	for (uint32_t i = 0; map->kind == NODE_MAP && i < map->n && !(diagnostics && diagnostics_are_full(diagnostics)); ++i) {
 		const struct node *name = map->pairs[i].key;
 		struct node *value = map->pairs[i].value;
-		const struct key *key = find(name->text, name->n, place);
+		const struct key *key = find(name->text, name->n, scope);
 		if (key && !node_is_missing(value)) {
 			ret_found->at[key - key_table] = value;
 		} else if (!diagnostics) {
 			continue;
 		} else if (key) {
-			refuse_missing(name, place, key, diagnostics);
-		} else if (place != IN_TOP || strncmp(name->text, "x-", 2) != 0) {
-			refuse(name, place, batch, diagnostics);
+			refuse_missing(name, scope, key, diagnostics);
+		} else if (scope != IN_TOP || strncmp(name->text, "x-", 2) != 0) {
+			refuse(name, scope, batch, diagnostics);
 		}
 	}
 }
@@ -235,13 +235,13 @@ static void add_default(struct buf *buf, const char *value) {
 	}
 }
 
-// The keys of that place, as members of an object.
-static void add_keys(struct buf *buf, enum key_place place) {
+// The keys of that scope, as members of an object.
+static void add_keys(struct buf *buf, enum key_scope scope) {
 	const char *separator = "";
-	const char *indent = place == IN_TOP ? "\t\t" : "\t\t\t\t";
+	const char *indent = scope == IN_TOP ? "\t\t" : "\t\t\t\t";
 	for (int id = 0; id < NKEYS; ++id) {
 		const struct key *key = &key_table[id];
-		if (key->places & place) {
+		if (key->scopes & scope) {
 			buf_printf(buf, "%s%s\"%s\": {\n%s\t\"description\": ", separator, indent, key->name, indent);
 			add_string(buf, key->text);
 			buf_printf(buf, ",\n%s\t", indent);
@@ -256,14 +256,14 @@ static void add_keys(struct buf *buf, enum key_place place) {
 extern const char skeleton_json[]; // the file skeleton.json, as the Makefile puts it into the program
 
 void manifest_schema(struct buf *buf) {
-	static const struct { const char *mark; enum key_place place; } marks[] = { // in their order in the file
+	static const struct { const char *mark; enum key_scope scope; } marks[] = { // in their order in the file
 		{"@TOP@", IN_TOP}, {"@ARGS_FROM@", IN_ARGS_FROM}, {"@RETRY_DELAY@", IN_RETRY_DELAY}, {"@COMMAND@", IN_COMMAND},
 		{"@DEFAULTS@", IN_DEFAULTS}, {"@BATCH@", IN_BATCH},
 	};
 	const char *rest = skeleton_json;
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); ++i) {
 		rest = buf_add_until(buf, rest, marks[i].mark);
-		add_keys(buf, marks[i].place);
+		add_keys(buf, marks[i].scope);
 	}
 	buf_adds(buf, rest);
 }

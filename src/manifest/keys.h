@@ -5,7 +5,7 @@
 #include "manifest/diagnostics.h"
 #include "manifest/tree.h"
 
-enum key_place {
+enum key_scope {
 	IN_TOP = 1 << 0,
 	IN_DEFAULTS = 1 << 1,
 	IN_BATCH = 1 << 2,
@@ -30,7 +30,7 @@ enum key_id {
 // One row; see keys.def for what the columns hold.
 struct key {
 	const char *name;
-	unsigned places;          // enum key_place
+	unsigned scopes;          // enum key_scope
 	enum key_type type;
 	int field;                // offset, or -1
 	int least, most;
@@ -44,10 +44,10 @@ struct found {
 	struct node *at[NKEYS];
 };
 
-// Finds the keys of a mapping in that place. For each key that is not allowed there it adds an error, which suggests the nearest
+// Finds the keys of a mapping in that scope. For each key that is not allowed there it adds an error, which suggests the nearest
 // name or fairpar's name for it. `batch`: the name of the batch that the mapping belongs to, or NULL. With NULL for `diagnostics`
 // it adds no errors, for a mapping that was checked before. A node that is no mapping has no keys.
-void keys_find(const struct node *map, enum key_place place, const char *batch, struct diagnostics *diagnostics,
+void keys_find(const struct node *map, enum key_scope scope, const char *batch, struct diagnostics *diagnostics,
                struct found *ret_found);
 
 // Writes what a value of that key must be ("a duration such as 90, 10m or 1h30m") into `text` of `size` bytes, and returns

@@ -1,4 +1,4 @@
-// In place of yaml.c where fairpar is built without libyaml (make YAML=no): a manifest is refused.
+// Instead of yaml.c where fairpar is built without libyaml (make YAML=no): a manifest is refused.
 
 #include "manifest/tree.h"
 

@@ -43,15 +43,15 @@ static struct string read_string(const char *at) {
 	return (struct string){.kind = digits > 0 ? COLUMN_STRING : NAME_STRING, .len = end + len, .column = sign ? -column : column, .nname = name};
 }
 
-// Finds the place of a part of a text below '|', whose lines follow, each behind blanks. Returns false if the lines there are others.
-static bool find_below(const struct loader *loader, const struct node *node, const char *part, size_t len, struct source_span *ret_place) {
+// Finds the span of a part of a text below '|', whose lines follow, each behind blanks. Returns false if the lines there are others.
+static bool find_below(const struct loader *loader, const struct node *node, const char *part, size_t len, struct source_span *ret_span) {
 	const char *first = node->text;
 	uint32_t line = node->line + 1;
 	for (const char *next; (next = memchr(first, '\n', (size_t)(part - first))); first = next + 1) {
 		++line;
 	}
 	size_t n = strcspn(first, "\n");
-	const char *at = find_place(loader->diagnostics, line, 1), *end = at + strcspn(at, "\n");
+	const char *at = diagnostics_position(loader->diagnostics, line, 1), *end = at + strcspn(at, "\n");
 	while (end > at && end[-1] == '\r') {
 		--end;
 	}
@@ -59,25 +59,25 @@ static bool find_below(const struct loader *loader, const struct node *node, con
 	if ((size_t)(end - at) < n || strspn(at, " ") < indent || memcmp(at + indent, first, n) != 0) {
 		return false;
 	}
-	*ret_place = (struct source_span){line, (uint32_t)indent + 1, 1};
+	*ret_span = (struct source_span){line, (uint32_t)indent + 1, 1};
 	for (const char *c = first; c < part + len && c < first + n; c += utf8_length(c, (size_t)(first + n - c))) {
-		ret_place->column += c < part;
-		ret_place->width += c > part;
+		ret_span->column += c < part;
+		ret_span->width += c > part;
 	}
 	return true;
 }
 
-// The place of a part of the text, if the text stands in the file as it is; else the place of the whole text.
-static struct source_span text_place(const struct loader *loader, const struct node *node, const char *part, size_t len) {
-	struct source_span place = node_place(node);
-	size_t quote = place.width == node->n + 2 ? 1 : 0;
-	if (place.width == node->n + 2 * quote) {
-		place.column += (uint32_t)(quote + (size_t)(part - node->text));
-		place.width = (uint32_t)len;
+// The span of a part of the text, if the text stands in the file as it is; else the span of the whole text.
+static struct source_span text_span(const struct loader *loader, const struct node *node, const char *part, size_t len) {
+	struct source_span span = node_span(node);
+	size_t quote = span.width == node->n + 2 ? 1 : 0;
+	if (span.width == node->n + 2 * quote) {
+		span.column += (uint32_t)(quote + (size_t)(part - node->text));
+		span.width = (uint32_t)len;
 	} else {
-		(void)find_below(loader, node, part, len, &place);
+		(void)find_below(loader, node, part, len, &span);
 	}
-	return place;
+	return span;
 }
 
 struct check {
@@ -99,9 +99,9 @@ static bool matrix_has(const struct manifest_batch *batch, const char *name, siz
 
 static void refuse_name(const struct check *check, const struct node *node, const char *at, struct string string) {
 	const struct manifest_batch *batch = check->batch;
-	struct source_span place = text_place(check->loader, node, at, string.len);
+	struct source_span span = text_span(check->loader, node, at, string.len);
 	int n = (int)string.nname;
-	struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, place, "nothing in batch '%s' is called '{%.*s}'",
+	struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, span, "nothing in batch '%s' is called '{%.*s}'",
 	                                        batch->name, n, at + 1);
 	if (batch->matrix.names.n == 0) {
 		diagnostic_note(diagnostic, "the item is '{}'");
@@ -124,14 +124,14 @@ static void check_string(struct check *check, const struct node *node, const cha
 	}
 	check->has_string = true;
 	if (has_dollar) {
-		struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, text_place(check->loader, node, at - 1, string.len + 1),
+		struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, text_span(check->loader, node, at - 1, string.len + 1),
 			"'$%.*s' is a variable of the shell and a replacement string at once", (int)string.len, at);
 		if (is_name) {
 			diagnostic_hint(diagnostic, "write $%.*s for the variable, or %.*s for the value", (int)string.nname, at + 1,
 			             (int)string.len, at);
 		}
 	} else if (string.kind == COLUMN_STRING && (string.column > ncolumns || -string.column > ncolumns)) {
-		diagnostic_error(check->loader->diagnostics, text_place(check->loader, node, at, string.len), "'%.*s': an item here has %ld part%s",
+		diagnostic_error(check->loader->diagnostics, text_span(check->loader, node, at, string.len), "'%.*s': an item here has %ld part%s",
 		              (int)string.len, at, ncolumns, ncolumns > 1 ? "s" : "");
 	}
 }
@@ -141,7 +141,7 @@ static void check_text(struct check *check, const struct node *node) {
 	for (const char *at = node->text; (at = strchr(at, '{')) && !diagnostics_are_full(check->loader->diagnostics);) {
 		struct string string = read_string(at);
 		if (at > node->text && at[-1] == '$' && at[1] == '{') {
-			struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, text_place(check->loader, node, at - 1, 3),
+			struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, text_span(check->loader, node, at - 1, 3),
 			                                        "'${{' begins an expression of GitHub's, which fairpar does not have");
 			diagnostic_hint(diagnostic, batch->matrix.names.n > 0 ? "the matrix's values are {%s} and the like" : "an item is {}%.0s",
 			             batch->matrix.names.n > 0 ? batch->matrix.names.names[0] : "");
@@ -246,7 +246,7 @@ void load_check_unexpanded(struct loader *loader, const struct manifest_batch *b
 	}
 	const char *at = find_unexpanded(batch, node->text, &len);
 	if (at) {
-		diagnostic_warning(loader->diagnostics, text_place(loader, node, at, len), "'%.*s' is only text here: there is no item", (int)len, at);
+		diagnostic_warning(loader->diagnostics, text_span(loader, node, at, len), "'%.*s' is only text here: there is no item", (int)len, at);
 	}
 }
 
@@ -264,11 +264,11 @@ static void check_plain_texts(struct loader *loader, const struct manifest_batch
 	}
 }
 
-// Checks the places of items in a command that a shell reads, or in a list of commands. `node` may be NULL.
-static void check_places(struct check *check, const struct node *node) {
+// Checks the positions of items in a command that a shell reads, or in a list of commands. `node` may be NULL.
+static void check_positions(struct check *check, const struct node *node) {
 	struct loader *loader = check->loader;
 	for (uint32_t i = 0; node && node->kind == NODE_LIST && i < node->n; ++i) {
-		check_places(check, node->items[i]);
+		check_positions(check, node->items[i]);
 	}
 	if (!node || node->kind != NODE_TEXT || diagnostics_are_full(loader->diagnostics) || !load_count(loader, node, node->cost)) {
 		return;
@@ -276,7 +276,7 @@ static void check_places(struct check *check, const struct node *node) {
 	check->has_string = check->has_string || strstr(node->text, "FAIRPAR_ITEM");
 	struct template_refusal refusal;
 	if (template_is_refused(node->text, &check->batch->matrix.names, &refusal)) {
-		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, text_place(loader, node, node->text + refusal.at, refusal.len),
+		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, text_span(loader, node, node->text + refusal.at, refusal.len),
 		                                        "an item cannot stand here: %s", refusal.reason);
 		diagnostic_hint(diagnostic, "%s; \"$FAIRPAR_ITEM\" holds the item, too", refusal.advice);
 	}
@@ -303,7 +303,7 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 	bool has_shell = !shell || (strcmp(shell, "none") != 0 && !shell_is_foreign(shell));
 	for (size_t i = 0; check.has_items && has_shell && i < sizeof(commands) / sizeof(commands[0]); ++i) {
 		const struct node *own = found.at[commands[i]];
-		check_places(&check, own ? own : loader->base_found.at[commands[i]]);
+		check_positions(&check, own ? own : loader->base_found.at[commands[i]]);
 	}
 	bool is_used = check.has_string || (loader->base_has_string && !found.at[KEY_CREATES]);
 	if (check.has_items && batch->run && !is_used && !diagnostics_are_full(loader->diagnostics)) {
@@ -327,8 +327,8 @@ static void check_command(struct loader *loader, const struct node *node) {
 		diagnostic_hint(diagnostic, "also with 'shell: none' quotes and backslashes are those of a shell");
 	} else if (loader->diagnostics->nwarnings < MANIFEST_ERRORS && split.syntax) {
 		buf_add_escaped(&shown, split.syntax, split.syntax_len, 40);
-		struct source_span place = text_place(loader, node, split.syntax, split.syntax_len);
-		struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, place, "'%s' means nothing without a shell", buf_str(&shown));
+		struct source_span span = text_span(loader, node, split.syntax, split.syntax_len);
+		struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, span, "'%s' means nothing without a shell", buf_str(&shown));
 		diagnostic_hint(diagnostic, "with 'shell: none' it is passed on as it stands; to say so, quote it in the command");
 	}
 }
@@ -339,7 +339,7 @@ static void check_bash(struct loader *loader, const struct node *node) {
 	size_t at;
 	const char *syntax = node->kind == NODE_TEXT && load_count(loader, node, node->cost) ? shell_bash_syntax(node->text, node->n, &at) : NULL;
 	if (syntax) {
-		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, text_place(loader, node, node->text + at, 1),
+		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, text_span(loader, node, node->text + at, 1),
 		                                                 "the shell that runs this is /bin/sh, which may not know '%s'", syntax);
 		diagnostic_hint(diagnostic, "have bash run it: shell: bash");
 	}

@@ -1,4 +1,4 @@
-// The values of a YAML document with their places.
+// The values of a YAML document with their spans.
 
 #pragma once
 
@@ -33,11 +33,11 @@ struct pair {
 // Reads the only document of diagnostics->data, behind which a NUL must follow, and adds its errors to the diagnostics. Returns
 // 0, also after errors that do not hide others, with *ret_root, which is NULL for an empty document: its nodes are in the first
 // arena, their texts in the second. Or returns -1 after an error. Uses libyaml's events, because its document loader knows no
-// limits, finds anchors by a linear search, refuses an anchor that is defined again, and loses the places of aliases.
+// limits, finds anchors by a linear search, refuses an anchor that is defined again, and loses the spans of aliases.
 int tree_read(struct diagnostics *diagnostics, struct arena *nodes, struct arena *texts, struct node **ret_root);
 
-// The place of the node in the file, for a message.
-static inline struct source_span node_place(const struct node *node) {
+// The span of the node in the file, for a message.
+static inline struct source_span node_span(const struct node *node) {
 	return (struct source_span){node->line, node->column, node->width};
 }
 

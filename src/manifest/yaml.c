@@ -42,22 +42,22 @@ struct yaml_reader {
 	size_t nvalues;       // read so far; at most MANIFEST_VALUES
 };
 
-static struct source_span place_of(const yaml_mark_t *start, const yaml_mark_t *end) {
-	struct source_span place = {(uint32_t)start->line + 1, (uint32_t)start->column + 1, 1};
+static struct source_span span_of(const yaml_mark_t *start, const yaml_mark_t *end) {
+	struct source_span span = {(uint32_t)start->line + 1, (uint32_t)start->column + 1, 1};
 	if (end && end->line == start->line && end->column > start->column) {
-		place.width = (uint32_t)(end->column - start->column);
+		span.width = (uint32_t)(end->column - start->column);
 	}
-	return place;
+	return span;
 }
 
 static const char *find_mark(const struct yaml_reader *reader, const yaml_mark_t *mark) {
-	return find_place(reader->diagnostics, (uint32_t)mark->line + 1, (uint32_t)mark->column + 1);
+	return diagnostics_position(reader->diagnostics, (uint32_t)mark->line + 1, (uint32_t)mark->column + 1);
 }
 
 // ---- before libyaml ----
 
 static int refuse(struct yaml_reader *reader, size_t offset, const char *text, const char *hint) {
-	struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, place_of_byte(reader->diagnostics, offset), "%s", text);
+	struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, diagnostics_span_of_byte(reader->diagnostics, offset), "%s", text);
 	if (hint) {
 		diagnostic_hint(diagnostic, "%s", hint);
 	}
@@ -120,7 +120,7 @@ static int check_directives(struct yaml_reader *reader) {
 
 // The line of the mark.
 static const char *line_at(const struct yaml_reader *reader, const yaml_mark_t *mark) {
-	return find_place(reader->diagnostics, (uint32_t)mark->line + 1, 1);
+	return diagnostics_position(reader->diagnostics, (uint32_t)mark->line + 1, 1);
 }
 
 // Returns the start of the value in that line: behind "key: " and "- ".
@@ -199,14 +199,14 @@ static struct diagnostic *add_problem(struct yaml_reader *reader, bool at_contex
 	const yaml_parser_t *parser = &reader->parser;
 	bool has_context = parser->context && at_context;
 	struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics,
-		place_of(has_context ? &parser->context_mark : &parser->problem_mark, NULL), "%s", text);
+		span_of(has_context ? &parser->context_mark : &parser->problem_mark, NULL), "%s", text);
 	if (hint) {
 		diagnostic_hint(diagnostic, "%s", hint);
 	}
 	return diagnostic;
 }
 
-// Reports the bracket that a text inside { } or [ ] runs into, as in {run: echo {}}, at the bracket's own place: the place
+// Reports the bracket that a text inside { } or [ ] runs into, as in {run: echo {}}, at the bracket's own span: the span
 // where the mapping opened does not help.
 static bool report_bracket(struct yaml_reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
@@ -291,12 +291,12 @@ static int report_problem(struct yaml_reader *reader) {
 
 // ---- nodes ----
 
-static int count(struct yaml_reader *reader, struct source_span place, size_t n) {
+static int count(struct yaml_reader *reader, struct source_span span, size_t n) {
 	reader->nvalues += n;
 	if (reader->nvalues <= MANIFEST_VALUES) {
 		return 0;
 	}
-	diagnostic_error(reader->diagnostics, place, "more than %d values in one manifest", MANIFEST_VALUES);
+	diagnostic_error(reader->diagnostics, span, "more than %d values in one manifest", MANIFEST_VALUES);
 	return -1;
 }
 
@@ -309,14 +309,14 @@ static void push(struct yaml_reader *reader, struct node *node) {
 	reader->stack[reader->nstack++] = node;
 }
 
-static struct node *add_node(struct yaml_reader *reader, struct source_span place, enum node_kind kind, const yaml_char_t *anchor) {
-	if (count(reader, place, 1) != 0) {
+static struct node *add_node(struct yaml_reader *reader, struct source_span span, enum node_kind kind, const yaml_char_t *anchor) {
+	if (count(reader, span, 1) != 0) {
 		return NULL;
 	}
 	struct node *node = arena_alloc(reader->nodes, sizeof(*node));
-	node->line = place.line;
-	node->column = place.column;
-	node->width = place.width < UINT16_MAX ? (uint16_t)place.width : UINT16_MAX;
+	node->line = span.line;
+	node->column = span.column;
+	node->width = span.width < UINT16_MAX ? (uint16_t)span.width : UINT16_MAX;
 	node->kind = (uint8_t)kind;
 	if (anchor) {
 		size_t len = strlen((const char *)anchor);
@@ -329,11 +329,11 @@ static struct node *add_node(struct yaml_reader *reader, struct source_span plac
 	return node;
 }
 
-static int add_alias(struct yaml_reader *reader, struct source_span place, const char *name) {
+static int add_alias(struct yaml_reader *reader, struct source_span span, const char *name) {
 	uint32_t number = map_get(&reader->anchors, name, strlen(name));
 	struct node *node = number != MAP_NONE ? reader->anchored[number] : NULL;
 	if (!node || node->is_open) {
-		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, place, node ? "the alias '*%s' stands inside what it names"
+		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, span, node ? "the alias '*%s' stands inside what it names"
 		                                                                    : "nothing above is named '&%s'", name);
 		if (!node) {
 			diagnostic_hint(diagnostic, "a value that starts with '*' must be quoted: '*%s'", name);
@@ -341,7 +341,7 @@ static int add_alias(struct yaml_reader *reader, struct source_span place, const
 		return -1;
 	}
 	push(reader, node);
-	return count(reader, place, 1);
+	return count(reader, span, 1);
 }
 
 // ---- maps ----
@@ -366,7 +366,7 @@ static struct node *collect(struct yaml_reader *reader, struct collection *pairs
 
 static void add_pair(struct yaml_reader *reader, struct collection *pairs, struct node *key, struct node *value) {
 	if (key->kind != NODE_TEXT) {
-		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, node_place(key), "a key must be text, not a %s",
+		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, node_span(key), "a key must be text, not a %s",
 		                                        key->kind == NODE_LIST ? "list" : "mapping");
 		if (key->is_flow) {
 			diagnostic_hint(diagnostic, "quote a value that starts with '%c'", key->kind == NODE_LIST ? '[' : '{');
@@ -374,14 +374,14 @@ static void add_pair(struct yaml_reader *reader, struct collection *pairs, struc
 		return;
 	}
 	if (key->n > MOST_KEY) {
-		diagnostic_error(reader->diagnostics, node_place(key), "a key has at most %d bytes", MOST_KEY);
+		diagnostic_error(reader->diagnostics, node_span(key), "a key has at most %d bytes", MOST_KEY);
 		return;
 	}
 	struct node *had = collect(reader, pairs, (struct pair){key, value});
 	if (had) {
 		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 		buf_add_escaped(&shown, key->text, key->n, 60);
-		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, node_place(key), "the key '%s' stands twice in one mapping",
+		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, node_span(key), "the key '%s' stands twice in one mapping",
 		                                        buf_str(&shown));
 		diagnostic_hint(diagnostic, "the first one is in line %u, column %u", had->line, had->column);
 	}
@@ -390,14 +390,14 @@ static void add_pair(struct yaml_reader *reader, struct collection *pairs, struc
 // Adds the pairs of one mapping that << names whose keys are new: the map's own pairs win.
 static int merge_map(struct yaml_reader *reader, struct collection *pairs, const struct node *key, const struct node *map) {
 	if (map->kind != NODE_MAP) {
-		diagnostic_error(reader->diagnostics, node_place(map->kind == NODE_TEXT ? key : map),
+		diagnostic_error(reader->diagnostics, node_span(map->kind == NODE_TEXT ? key : map),
 		              "'<<' merges a mapping or a list of mappings, as in '<<: *name'");
 		return 0;
 	}
 	for (uint32_t i = 0; i < map->n; ++i) {
 		collect(reader, pairs, map->pairs[i]);
 	}
-	return count(reader, node_place(key), map->n);
+	return count(reader, node_span(key), map->n);
 }
 
 static int merge(struct yaml_reader *reader, struct collection *pairs, const struct pair *from) {
@@ -425,7 +425,7 @@ static int close_map(struct yaml_reader *reader, struct node *node, struct node 
 		struct node *key = children[i];
 		if (is_merge(key)) {
 			if (nmerges++ > 0) {
-				struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, node_place(key), "'<<' stands twice in one mapping");
+				struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, node_span(key), "'<<' stands twice in one mapping");
 				diagnostic_hint(diagnostic, "merge several mappings by a list: '<<: [*a, *b]'");
 			}
 		} else {
@@ -478,7 +478,7 @@ static bool check_tag(struct yaml_reader *reader, const yaml_event_t *event, con
 		const char *name = (const char *)tag;
 		size_t prefix = strlen("tag:yaml.org,2002:");
 		bool is_short = strncmp(name, "tag:yaml.org,2002:", prefix) == 0;
-		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, place_of(&event->start_mark, NULL),
+		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, span_of(&event->start_mark, NULL),
 		                                        "tags (here '%s%s') are not used in a manifest", is_short ? "!!" : "",
 		                                        text_shows(is_short ? name + prefix : name));
 		diagnostic_hint(diagnostic, "a value that starts with '!' must be quoted");
@@ -503,15 +503,15 @@ static uint32_t find_comment(const struct yaml_reader *reader, const yaml_mark_t
 static int add_scalar(struct yaml_reader *reader, const yaml_event_t *event) {
 	bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 	bool is_tagged = !check_tag(reader, event, event->data.scalar.tag, true);
-	struct source_span place = place_of(&event->start_mark, &event->end_mark);
-	struct node *node = add_node(reader, place, NODE_TEXT, event->data.scalar.anchor);
+	struct source_span span = span_of(&event->start_mark, &event->end_mark);
+	struct node *node = add_node(reader, span, NODE_TEXT, event->data.scalar.anchor);
 	if (!node) {
 		return -1;
 	}
 	const char *text = (const char *)event->data.scalar.value;
 	size_t len = event->data.scalar.length;
 	if (memchr(text, '\0', len)) {
-		diagnostic_error(reader->diagnostics, place, "a NUL byte cannot be part of a text");
+		diagnostic_error(reader->diagnostics, span, "a NUL byte cannot be part of a text");
 		len = strlen(text);
 	}
 	node->text = arena_text(reader->texts, text, len);
@@ -527,13 +527,13 @@ static int open_collection(struct yaml_reader *reader, const yaml_event_t *event
 	bool is_list = event->type == YAML_SEQUENCE_START_EVENT;
 	const yaml_char_t *tag = is_list ? event->data.sequence_start.tag : event->data.mapping_start.tag;
 	const yaml_char_t *anchor = is_list ? event->data.sequence_start.anchor : event->data.mapping_start.anchor;
-	struct source_span place = place_of(&event->start_mark, NULL);
+	struct source_span span = span_of(&event->start_mark, NULL);
 	(void)check_tag(reader, event, tag, false);
 	if (reader->nframes >= MANIFEST_DEPTH) {
-		diagnostic_error(reader->diagnostics, place, "nested deeper than %d levels", MANIFEST_DEPTH);
+		diagnostic_error(reader->diagnostics, span, "nested deeper than %d levels", MANIFEST_DEPTH);
 		return -1;
 	}
-	struct node *node = add_node(reader, place, is_list ? NODE_LIST : NODE_MAP, anchor);
+	struct node *node = add_node(reader, span, is_list ? NODE_LIST : NODE_MAP, anchor);
 	if (!node) {
 		return -1;
 	}
@@ -566,7 +566,7 @@ static int add_event(struct yaml_reader *reader, const yaml_event_t *event) {
 	case YAML_DOCUMENT_END_EVENT:
 		return check_rest(reader, event) == 0 ? 1 : -1;
 	case YAML_ALIAS_EVENT:
-		return add_alias(reader, place_of(&event->start_mark, &event->end_mark),
+		return add_alias(reader, span_of(&event->start_mark, &event->end_mark),
 		                      (const char *)event->data.alias.anchor);
 	case YAML_SCALAR_EVENT:
 		return add_scalar(reader, event);

@@ -403,17 +403,17 @@ static void test_examples(void) {
 	for (int id = 0; id < NKEYS; ++id) {
 		const struct key *key = &key_table[id];
 		struct buf text = BUF_INIT;
-		bool is_top = key->places & IN_TOP, has_run = id == KEY_RUN || id == KEY_COMMANDS;
+		bool is_top = key->scopes & IN_TOP, has_run = id == KEY_RUN || id == KEY_COMMANDS;
 		bool has_items = id == KEY_ARGS || id == KEY_ARGS_FROM || id == KEY_MATRIX || id == KEY_COMMANDS;
 		buf_printf(&text, "%s", id == KEY_VERSION ? "" : "version: 1\n");
 		if (is_top) {
 			buf_printf(&text, "%s: %s\n", key->name, key->example);
 		}
 		buf_adds(&text, id == KEY_BATCHES ? "" : "batches:\n  build: {run: x}\n  crawl: {args: [a], run: 'x {}'}\n  it:\n");
-		if (key->places & IN_BATCH) {
+		if (key->scopes & IN_BATCH) {
 			buf_printf(&text, "    %s: %s\n", key->name, key->example);
 		} else if (!is_top) {
-			bool in_delay = key->places & IN_RETRY_DELAY;
+			bool in_delay = key->scopes & IN_RETRY_DELAY;
 			buf_printf(&text, "    %s: {%s%s: %s}\n", in_delay ? "retry_delay" : "args_from",
 			           in_delay && id != KEY_FIRST ? "first: 1s, " : "", key->name, key->example);
 			has_items = !in_delay;

@@ -108,21 +108,21 @@ static void add_item(struct buf *buf, const struct key *key) {
 	buf_addc(buf, '\n');
 }
 
-static void add_list(struct buf *buf, enum key_place place) {
+static void add_list(struct buf *buf, enum key_scope scope) {
 	buf_adds(buf, ".Bl -tag -width 4n\n");
 	for (int id = 0; id < NKEYS; ++id) {
-		if (key_table[id].places & place) {
+		if (key_table[id].scopes & scope) {
 			add_item(buf, &key_table[id]);
 		}
 	}
 	buf_adds(buf, ".El\n");
 }
 
-// The names of the keys of that place, in one sentence.
-static void add_names(struct buf *buf, enum key_place place) {
+// The names of the keys of that scope, in one sentence.
+static void add_names(struct buf *buf, enum key_scope scope) {
 	const char *separator = "";
 	for (int id = 0; id < NKEYS; ++id) {
-		if (key_table[id].places & place) {
+		if (key_table[id].scopes & scope) {
 			buf_printf(buf, "%s.Ic %s", separator, key_table[id].name);
 			separator = " ,\n";
 		}

@@ -80,7 +80,7 @@ void grow_array(void *mem, size_t *cap, size_t need, size_t size) {
 	*cap = want;
 }
 
-size_t ids_place(const void *array, size_t n, size_t size, uint64_t id) {
+size_t ids_index(const void *array, size_t n, size_t size, uint64_t id) {
 	size_t low = 0, high = n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -96,7 +96,7 @@ size_t ids_place(const void *array, size_t n, size_t size, uint64_t id) {
 }
 
 void *ids_find(const void *array, size_t n, size_t size, uint64_t id) {
-	size_t at = ids_place(array, n, size, id);
+	size_t at = ids_index(array, n, size, id);
 	char *element = (char *)array + at * size;
 	return at < n && memcmp(element, &id, sizeof(id)) == 0 ? element : NULL;
 }
@@ -105,7 +105,7 @@ void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id) {
 	char *elements;
 	grow_array(array, cap, *n + 1, size);
 	memcpy(&elements, array, sizeof(elements)); // as in grow_array()
-	size_t at = ids_place(elements, *n, size, id);
+	size_t at = ids_index(elements, *n, size, id);
 	char *element = elements + at * size;
 	if (at == *n || memcmp(element, &id, sizeof(id)) != 0) {
 		memmove(element + size, element, (*n - at) * size);

@@ -53,10 +53,10 @@ void free_later(void *mem);
 void grow_array(void *mem, size_t *cap, size_t need, size_t size);
 
 // Sorted arrays of `n` elements of `size` bytes; each element begins with its id, a uint64_t, and they stand in the order of
-// the ids. ids_place() returns the index of the first element whose id is at least `id`, or `n`. ids_find() returns the element
+// the ids. ids_index() returns the index of the first element whose id is at least `id`, or `n`. ids_find() returns the element
 // with that id, or NULL. ids_add() returns it as well; if it is missing, adds it, zeroed but for the id, to `*array` (`*cap`
 // elements, grown as needed). A returned element is valid until the next ids_add().
-size_t ids_place(const void *array, size_t n, size_t size, uint64_t id);
+size_t ids_index(const void *array, size_t n, size_t size, uint64_t id);
 void *ids_find(const void *array, size_t n, size_t size, uint64_t id);
 void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id);
 

@@ -20,10 +20,10 @@ struct median *median_new(uint32_t of) {
 void median_add(struct median *median, uint64_t value) {
 	uint64_t *sorted = median->values, *ring = sorted + median->of;
 	if (median->n == median->of) {
-		size_t at = ids_place(sorted, median->n, sizeof(*sorted), ring[median->next]);
+		size_t at = ids_index(sorted, median->n, sizeof(*sorted), ring[median->next]);
 		memmove(sorted + at, sorted + at + 1, (--median->n - at) * sizeof(*sorted));
 	}
-	size_t at = ids_place(sorted, median->n, sizeof(*sorted), value);
+	size_t at = ids_index(sorted, median->n, sizeof(*sorted), value);
 	memmove(sorted + at + 1, sorted + at, (median->n++ - at) * sizeof(*sorted));
 	sorted[at] = value;
 	ring[median->next] = value;

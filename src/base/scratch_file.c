@@ -55,7 +55,7 @@ static size_t add_units(struct scratch_file *file, size_t n) {
 
 // Under the lock: reserves up to `len` bytes of the unit that is being filled. With `whole`, reserves all: in another unit if need
 // be, or in as many units at the end of the file as they take. Returns how many, and in *ret_offset where they are.
-static size_t take_place(struct scratch_file *file, size_t len, bool whole, uint64_t *ret_offset) {
+static size_t take_bytes(struct scratch_file *file, size_t len, bool whole, uint64_t *ret_offset) {
 	if (whole && len > SCRATCH_UNIT) {
 		size_t unit = add_units(file, (len + SCRATCH_UNIT - 1) / SCRATCH_UNIT);
 		*ret_offset = (uint64_t)unit * SCRATCH_UNIT;
@@ -83,7 +83,7 @@ size_t scratch_write(struct scratch_file *file, const char *mem, size_t len, boo
 		mutex_unlock(&file->lock); // which leaves errno as it is
 		return 0;
 	}
-	size_t n = take_place(file, len, whole, ret_offset);
+	size_t n = take_bytes(file, len, whole, ret_offset);
 	int fd = file->fd;
 	mutex_unlock(&file->lock);
 	if (pwrite_all(fd, mem, n, *ret_offset) < n) {

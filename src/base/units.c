@@ -35,14 +35,14 @@ const char *read_decimal(const char *text, enum notation notation, struct decima
 		decimal.whole = is_too_much ? UINT64_MAX : decimal.whole * 10 + (uint64_t)(*at - '0');
 	}
 	if (*at == '.' && (notation == PARALLEL_UNITS || (has_digits && at[1] >= '0' && at[1] <= '9'))) {
-		double place = 1, digits = 0;
+		double scale = 1, digits = 0;
 		for (++at; *at >= '0' && *at <= '9'; ++at) {
 			has_digits = true;
 			digits = digits * 10 + (*at - '0');
-			place *= 10;
+			scale *= 10;
 		}
 		decimal.has_point = true;
-		decimal.fraction = digits / place;
+		decimal.fraction = digits / scale;
 	}
 	*ret_decimal = decimal;
 	return has_digits ? at : NULL;

@@ -23,7 +23,7 @@ enum value_kind {
 // The column VALUE of options.def.
 struct value_info {
 	enum value_kind kind;
-	size_t at, size;         // the field: its place in struct options, and its bytes
+	size_t at, size;         // the field: its offset in struct options, and its bytes
 	long least, most;        // bounds; for other kinds see the macros below
 	enum key_id key;         // of KIND_SETTING
 	option_handler *handle;

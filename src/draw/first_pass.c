@@ -36,7 +36,7 @@ void first_pass_on_event(void *arg, const struct event *event) {
 
 void first_pass_finish(struct first_pass *first_pass) {
 	attempts_finish(&first_pass->attempts);
-	first_pass->attempts.rows = machines_place(&first_pass->machines) ? &first_pass->machines : NULL;
+	first_pass->attempts.rows = machines_set_rows(&first_pass->machines) ? &first_pass->machines : NULL;
 }
 
 uint64_t first_pass_longest(const struct first_pass *first_pass, uint64_t most) {

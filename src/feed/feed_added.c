@@ -54,8 +54,8 @@ static uint64_t add_to(struct run *run, uint64_t number, uint64_t by, struct add
 	submission->from = by;
 	bool is_new = submission_add(submission, &(struct new_item){.record = &words, .added = added});
 	uint64_t id = added->id; // the job may end before this function does
-	uint64_t place = is_new ? submission->items[submission->n - 1].number : 0;
-	added_jobs_register(run->added_jobs, added, by, submission->queue, place);
+	uint64_t item_number = is_new ? submission->items[submission->n - 1].number : 0;
+	added_jobs_register(run->added_jobs, added, by, submission->queue, item_number);
 	if (!is_new) { // --resume: it is done
 		job_records_settle(run, id);
 		added_job_ended(run, added, &done);

@@ -79,7 +79,7 @@ void feed_submission_close(struct run *run, struct submission *submission) {
 
 // ---- outlets of batches found in the input ----
 
-static struct outlet **outlet_place(struct outlets *outlets, const char *name, uint64_t hash) {
+static struct outlet **outlet_link(struct outlets *outlets, const char *name, uint64_t hash) {
 	struct outlet **at = &outlets->buckets[hash % OUTLETS_MAX];
 	while (*at && ((*at)->hash != hash || strcmp((*at)->name, name) != 0)) {
 		at = &(*at)->next;
@@ -101,7 +101,7 @@ static struct submission *outlet_open(struct run *run, struct outlet *outlet) {
 }
 
 static void outlet_remove(struct outlets *outlets, struct outlet *outlet) {
-	*outlet_place(outlets, outlet->name, outlet->hash) = outlet->next;
+	*outlet_link(outlets, outlet->name, outlet->hash) = outlet->next;
 	list_remove(&outlet->used);
 	--outlets->n;
 	packs_fini(&outlet->pack);
@@ -174,7 +174,7 @@ static struct outlet *find_outlet(struct run *run, const struct record *record) 
 	template_expand(feeds->batch_by, &x, &feeds->key);
 	const char *name = feeds->key.len > 0 ? feeds->key.data : "default";
 	uint64_t hash = hash_bytes(name, strlen(name), 0);
-	struct outlet *outlet = *outlet_place(outlets, name, hash);
+	struct outlet *outlet = *outlet_link(outlets, name, hash);
 	if (!outlet) {
 		size_t most = run->options->packing.by_time ? SIZE_MAX : run->options->packing.on ? OUTLETS_MAX : OUTLETS_UNPACKED;
 		while (outlets->n >= most) {
@@ -186,7 +186,7 @@ static struct outlet *find_outlet(struct run *run, const struct record *record) 
 		outlet->hash = hash;
 		outlet->name = xstrdup(name);
 		list_init(&outlet->used);
-		*outlet_place(outlets, name, hash) = outlet;
+		*outlet_link(outlets, name, hash) = outlet;
 		++outlets->n;
 	}
 	list_remove(&outlet->used);

@@ -20,7 +20,7 @@
 struct resume_row {
 	char *command;           // in the arena; equal commands are the same pointer
 	uint64_t seq;
-	uint32_t next;           // at first the row's place in the log; later, in the first row of a command, where its next free row may be
+	uint32_t next;           // at first the row's number in the log; later, in the first row of a command, where its next free row may be
 	bool failed, used;
 };
 
@@ -200,8 +200,8 @@ struct resume *resume_load(const char *path, bool ok_only, uint64_t *ret_strange
 	return resume;
 }
 
-// The place of the first row with that command in `rows`, or, if it is NULL, with that number in `by_seq`; or the place where it would be.
-static size_t place_of(const struct resume *resume, const char *command, uint64_t seq) {
+// The index of the first row with that command in `rows`, or, if it is NULL, with that number in `by_seq`; or the index where it would be.
+static size_t index_of(const struct resume *resume, const char *command, uint64_t seq) {
 	size_t low = 0, high = resume->n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -212,7 +212,7 @@ static size_t place_of(const struct resume *resume, const char *command, uint64_
 	return low;
 }
 
-// True if `logged` is `command`, but for any digits at each place where `marked` has another digit.
+// True if `logged` is `command`, but for any digits at each position where `marked` has another digit.
 static bool fits(const char *command, const char *marked, const char *logged) {
 	for (; *command == *marked; ++command, ++marked, ++logged) {
 		if (*logged != *command || *command == '\0') {
@@ -229,7 +229,7 @@ static bool fits(const char *command, const char *marked, const char *logged) {
 // Finds the row of that number and command (a row that is done before one that failed), or NULL. *ret_taken: the number has a row.
 static struct resume_row *find_row(const struct resume *resume, uint64_t seq, const char *command, const char *marked, bool *ret_taken) {
 	struct resume_row *found = NULL;
-	size_t at = place_of(resume, NULL, seq);
+	size_t at = index_of(resume, NULL, seq);
 	*ret_taken = at < resume->n && resume->by_seq[at]->seq == seq;
 	for (; at < resume->n && resume->by_seq[at]->seq == seq && (!found || found->failed); ++at) {
 		found = fits(command, marked, resume->by_seq[at]->command) ? resume->by_seq[at] : found;
@@ -253,7 +253,7 @@ enum resume_answer resume_ask(struct resume *resume, uint64_t seq, const char *c
 	if (row && resume->ok_only && row->failed) {
 		return RESUME_RUN; // it is this job that failed: the row of another with the same command does not stand for it
 	}
-	size_t at = place_of(resume, command, 0);
+	size_t at = index_of(resume, command, 0);
 	bool is_there = !is_marked && at < resume->n && strcmp(resume->rows[at].command, command) == 0;
 	struct resume_row *first = is_there ? &resume->rows[at] : NULL; // with that command
 	if (!row || row->used) {

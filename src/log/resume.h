@@ -27,9 +27,9 @@ enum resume_answer {
 	RESUME_DONE, // it is done: its row is used up now
 };
 
-// Asks for the job with this number and command. `marked` is the same command with another digit at each place where it may have had
+// Asks for the job with this number and command. `marked` is the same command with another digit at each position where it may have had
 // other digits in the earlier run, such as that of {%}: at these any digits fit, but only in a row of the same number. Without such
-// places it is equal to `command`. Jobs are asked for in the order of their numbers, more or less. Not thread-safe.
+// positions it is equal to `command`. Jobs are asked for in the order of their numbers, more or less. Not thread-safe.
 enum resume_answer resume_ask(struct resume *resume, uint64_t seq, const char *command, const char *marked);
 
 // Lists the jobs that failed, in the order of their numbers, for --retry-failed: returns their commands, which the log owns, and

@@ -171,8 +171,8 @@ void status_display_add_eta(const struct run *run, const char *batch, struct buf
 	}
 	publish_lock(display->run);
 	get_status(display, now_ns(), &status);
-	uint32_t place = stats_find(display->stats, batch);
-	uint64_t eta = place != MAP_NONE ? display->batches[place].eta : NOT_KNOWN;
+	uint32_t index = stats_find(display->stats, batch);
+	uint64_t eta = index != MAP_NONE ? display->batches[index].eta : NOT_KNOWN;
 	if (eta != NOT_KNOWN) {
 		buf_adds(buf, ", ETA ");
 		status_add_time(buf, eta);

@@ -21,7 +21,7 @@ static int compare_names(const char *a, const char *b) {
 }
 
 // Returns the index of the machine, or where it would be; *ret_found: the machine is there.
-static size_t place_of(const struct machines *machines, const char *host, bool *ret_found) {
+static size_t index_of(const struct machines *machines, const char *host, bool *ret_found) {
 	size_t low = 0, high = machines->n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -35,13 +35,13 @@ static size_t place_of(const struct machines *machines, const char *host, bool *
 
 struct machine_rows *machines_find(const struct machines *machines, const char *host) {
 	bool found;
-	size_t i = place_of(machines, host, &found);
+	size_t i = index_of(machines, host, &found);
 	return found ? &machines->machines[i] : machines->n > 0 ? &machines->machines[machines->n - 1] : NULL;
 }
 
 void machines_enter(struct machines *machines, const char *host, unsigned nslots) {
 	bool found;
-	size_t i = place_of(machines, host, &found);
+	size_t i = index_of(machines, host, &found);
 	if (!found && machines->n < MACHINES_MAX) {
 		grow_array(&machines->machines, &machines->cap, machines->n + 1, sizeof(*machines->machines));
 		memmove(&machines->machines[i + 1], &machines->machines[i], (machines->n - i) * sizeof(*machines->machines));
@@ -62,7 +62,7 @@ void machines_leave(struct machines *machines, const char *host, unsigned nslots
 	}
 }
 
-bool machines_place(struct machines *machines) {
+bool machines_set_rows(struct machines *machines) {
 	if (machines->n == 0 || !machines->machines[machines->n - 1].name) {
 		return false;
 	}

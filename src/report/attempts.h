@@ -62,14 +62,14 @@ struct machine_rows {
 	char *name;              // NULL: the machine that the run was started on
 	unsigned now;            // slots of the attempts that run there now
 	unsigned rows;           // the most slots that they had at once
-	unsigned first;          // its first row, after machines_place()
+	unsigned first;          // its first row, after machines_set_rows()
 };
 
 // How many slots the attempts of a run had at once on each machine. Zeroed, it has no machines.
 struct machines {
 	struct machine_rows *machines; // sorted by name, that of the run first
 	size_t n, cap;
-	unsigned rows;           // of all, after machines_place()
+	unsigned rows;           // of all, after machines_set_rows()
 };
 
 void machines_fini(struct machines *machines);
@@ -80,19 +80,19 @@ void machines_leave(struct machines *machines, const char *host, unsigned nslots
 
 // Gives each machine its rows, one machine below the other. Returns false, and gives none, if there is no machine but that of
 // the run.
-bool machines_place(struct machines *machines);
+bool machines_set_rows(struct machines *machines);
 
 // The machine of that name, or the last one if there is none; NULL if there are no machines. Borrowed.
 struct machine_rows *machines_find(const struct machines *machines, const char *host);
 
-// The machine that the row belongs to, after machines_place(). Borrowed.
+// The machine that the row belongs to, after machines_set_rows(). Borrowed.
 const struct machine_rows *machines_at(const struct machines *machines, unsigned row);
 
 // Ready with `fn` and `arg` set and the rest zero.
 struct attempts {
 	attempt_fn *fn;
 	void *arg;
-	const struct machines *rows; // borrowed, after machines_place(): lanes are their rows; or NULL: lanes are slots
+	const struct machines *rows; // borrowed, after machines_set_rows(): lanes are their rows; or NULL: lanes are slots
 	struct running_table running;
 	uint64_t last;           // event time of the last event
 	struct lanes slots, slotless;

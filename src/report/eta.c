@@ -64,8 +64,8 @@ static struct known *find(const struct former_run *former, const char *batch, co
 	return number != MAP_NONE ? &former->known[number] : NULL;
 }
 
-// The place of the batch or the command in `known`, to which it is added if there is room; or MAP_NONE.
-static uint32_t place_of(struct former_run *former, const char *batch, const char *command, size_t len) {
+// The index of the batch or the command in `known`, to which it is added if there is room; or MAP_NONE.
+static uint32_t index_of(struct former_run *former, const char *batch, const char *command, size_t len) {
 	struct buf key = BUF_INIT;
 	add_key(&key, batch, command, len);
 	size_t key_len = key.len;
@@ -80,10 +80,10 @@ static uint32_t place_of(struct former_run *former, const char *batch, const cha
 	return (uint32_t)former->n++;
 }
 
-static void add(struct former_run *former, uint32_t place, uint64_t time, bool is_end) {
-	if (place != MAP_NONE) {
-		former->known[place].all.time += time;
-		former->known[place].all.n += is_end;
+static void add(struct former_run *former, uint32_t index, uint64_t time, bool is_end) {
+	if (index != MAP_NONE) {
+		former->known[index].all.time += time;
+		former->known[index].all.n += is_end;
 	}
 }
 
@@ -94,9 +94,9 @@ void former_run_on_event(void *arg, const struct event *event) {
 		return;
 	}
 	uint64_t time = result_wall(&end->result) * (end->nslots > 0 ? end->nslots : 1);
-	add(former, place_of(former, end->id.batch, NULL, 0), time, end->next == NEXT_NOTHING);
+	add(former, index_of(former, end->id.batch, NULL, 0), time, end->next == NEXT_NOTHING);
 	if (end->command) {
-		add(former, place_of(former, end->id.batch, end->command, end->command_len), time, end->next != NEXT_RETRY);
+		add(former, index_of(former, end->id.batch, end->command, end->command_len), time, end->next != NEXT_RETRY);
 	}
 }
 

@@ -116,7 +116,7 @@ void stats_on_event(void *arg, const struct event *event);
 // Adds jobs that were queued in the batch, or with less than 0 takes them back: a log does not have these.
 void stats_add_queued(struct run_stats *stats, const char *batch, int64_t jobs);
 
-// The place of the batch of that name in stats->batches, or MAP_NONE: there is none, or it shares an entry.
+// The index of the batch of that name in stats->batches, or MAP_NONE: there is none, or it shares an entry.
 uint32_t stats_find(const struct run_stats *stats, const char *name);
 
 // The number of jobs of the batch that have ended, however.

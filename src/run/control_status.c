@@ -26,15 +26,15 @@ struct run_status {
 };
 
 // Returns the index of the batch in stats->batches; all batches without an entry share the last one, STATS_BATCHES.
-static size_t place_of(const struct run_status *status, const char *batch) {
-	uint32_t place = stats_find(status->stats, batch);
-	return place != MAP_NONE ? place : STATS_BATCHES;
+static size_t index_of(const struct run_status *status, const char *batch) {
+	uint32_t index = stats_find(status->stats, batch);
+	return index != MAP_NONE ? index : STATS_BATCHES;
 }
 
 static void add_queued(void *arg, const struct queue_view *view) {
 	struct run_status *status = arg;
 	publish_lock(status->run);
-	status->queued[place_of(status, view->name)] += view->queued;
+	status->queued[index_of(status, view->name)] += view->queued;
 	publish_unlock(status->run);
 }
 
@@ -195,7 +195,7 @@ void control_status(struct run *run, bool json, struct buf *out) {
 	pool_each_queue(run->pool, add_queued, status);
 	publish_lock(run);
 	for (const struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt));) {
-		++status->running[place_of(status, attempt->id.batch)];
+		++status->running[index_of(status, attempt->id.batch)];
 	}
 	(json ? add_json : add_text)(status);
 	publish_unlock(run);

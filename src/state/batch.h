@@ -66,7 +66,7 @@ struct batch *batch_new(struct run *run, const char *name, const struct queue_at
 // With --keep-order: gives the batch its order of output, before its first item is queued.
 void batch_open_output_queue(struct batch *batch);
 
-// Reports that no output comes for that place in the batch's order; does nothing for 0, which is no place.
+// Reports that no output comes for that number in the batch's order; does nothing for 0, which is none.
 void batch_skip_output(struct batch *batch, uint64_t order);
 
 // batch_ref() adds a reference and returns `batch`; batch_unref() drops one. Any thread.

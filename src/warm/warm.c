@@ -162,10 +162,10 @@ static void server_kill(const struct warm_server *server) {
 	pidfd_set_signal(&(struct pidfd_set){.list = &entry, .n = 1}, SIGKILL);
 }
 
-// Ends the server at *place and waits for its end; its jobs run on. *place is NULL then, and may be before.
-static void server_close(struct warm_server **place) {
-	struct warm_server *server = *place;
-	*place = NULL;
+// Ends the server at *held and waits for its end; its jobs run on. *held is NULL then, and may be before.
+static void server_close(struct warm_server **held) {
+	struct warm_server *server = *held;
+	*held = NULL;
 	if (!server) {
 		return;
 	}

@@ -320,7 +320,7 @@ static void test_longest(void) {
 
 static void test_machines(void) {
 	struct machines machines = {0};
-	check(!machines_place(&machines) && !machines_find(&machines, "n1"));
+	check(!machines_set_rows(&machines) && !machines_find(&machines, "n1"));
 	machines_enter(&machines, "n10", 1);
 	machines_enter(&machines, "n9", 2);
 	machines_enter(&machines, "n9", 1);
@@ -328,7 +328,7 @@ static void test_machines(void) {
 	machines_enter(&machines, "n9", 1);
 	machines_enter(&machines, NULL, 1);
 	machines_leave(&machines, NULL, 9);
-	check(machines_place(&machines));
+	check(machines_set_rows(&machines));
 	check_equal(machines.rows, 5);
 	check_equal(machines_find(&machines, NULL)->first, 0);
 	check_equal(machines_find(&machines, "n9")->first, 1);
@@ -341,7 +341,7 @@ static void test_machines(void) {
 		snprintf(name, sizeof(name), "m%d", i);
 		machines_enter(&machines, name, MACHINES_ROWS);
 	}
-	check(machines_place(&machines));
+	check(machines_set_rows(&machines));
 	check_equal(machines.n, MACHINES_MAX);
 	check_equal(machines.rows, MACHINES_ROWS);
 	check(machines_find(&machines, "m7")->first < MACHINES_ROWS);

@@ -319,7 +319,7 @@ static void add_manifest(struct buf *text, const struct option_info *option) {
 extern const char skeleton_bash[], skeleton_zsh[], skeleton_fish[];
 static const struct {
 	const char *shell, *skeleton;
-	struct { const char *word; void (*add)(struct buf *text, const struct option_info *option); } places[4];
+	struct { const char *word; void (*add)(struct buf *text, const struct option_info *option); } placeholders[4];
 } scripts[] = {
 	{"bash", skeleton_bash, {{"@OPTIONS@\n", add_bash_line}, {"@VALUED@", add_valued}, {"@MANIFESTS@", add_manifest},
 	                         {"@VALUES@\n", add_bash_value}}},
@@ -336,10 +336,10 @@ int completions_print(struct buf *text, const char *shell) {
 		return -1;
 	}
 	const char *rest = scripts[i].skeleton;
-	for (size_t k = 0; k < 4 && scripts[i].places[k].word; ++k) { // in the order of the script
-		rest = buf_add_until(text, rest, scripts[i].places[k].word);
+	for (size_t k = 0; k < 4 && scripts[i].placeholders[k].word; ++k) { // in the order of the script
+		rest = buf_add_until(text, rest, scripts[i].placeholders[k].word);
 		for (int id = 0; id < NOPTIONS; ++id) {
-			scripts[i].places[k].add(text, &option_table[id]);
+			scripts[i].placeholders[k].add(text, &option_table[id]);
 		}
 	}
 	buf_adds(text, rest);

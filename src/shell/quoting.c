@@ -100,13 +100,13 @@ bool shell_splits(const char *word) {
 	return quote != '\0';
 }
 
-// ---- an item in its place ----
+// ---- an item in its position ----
 
-bool quoting_needs_variable(unsigned place, const char *item, size_t len) {
-	unsigned kind = place & PLACE_KINDS;
+bool quoting_needs_variable(unsigned position, const char *item, size_t len) {
+	unsigned kind = position & POSITION_KINDS;
 	// in a here-document a plain item could be the delimiter
-	bool is_apart = kind == PLACE_DOCUMENT || ((place & PLACE_APART) && kind == PLACE_DOUBLE);
-	return is_apart || ((place & PLACE_VARIABLE) && kind != PLACE_LITERAL_DOCUMENT && !shell_is_plain(item, len));
+	bool is_apart = kind == POSITION_DOCUMENT || ((position & POSITION_APART) && kind == POSITION_DOUBLE);
+	return is_apart || ((position & POSITION_VARIABLE) && kind != POSITION_LITERAL_DOCUMENT && !shell_is_plain(item, len));
 }
 
 void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_t len) {
@@ -126,27 +126,27 @@ void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_
 }
 
 // Returns bytes that keep the backslash or the $ in front apart from what follows.
-static const char *separation(unsigned place) {
-	unsigned kind = place & PLACE_KINDS;
-	if (place & PLACE_ESCAPED) {
+static const char *separation(unsigned position) {
+	unsigned kind = position & POSITION_KINDS;
+	if (position & POSITION_ESCAPED) {
 		// in "…" a backslash that escapes nothing is one; elsewhere the two vanish as a continued line (XCU 2.2.1).
 		// Inside backticks \\ is \ to the command (XCU 2.6.3)
-		const char *one = place & PLACE_BACKTICKS ? "\\\\\\" : "\\";
-		return kind == PLACE_DOUBLE || kind == PLACE_DOCUMENT || kind == PLACE_ANSI ? one : "\n";
+		const char *one = position & POSITION_BACKTICKS ? "\\\\\\" : "\\";
+		return kind == POSITION_DOUBLE || kind == POSITION_DOCUMENT || kind == POSITION_ANSI ? one : "\n";
 	}
-	if (place & PLACE_DOLLAR) {
+	if (position & POSITION_DOLLAR) {
 		// $$, $(…) and $'…' must not come about; a here-document has no quotes, but an empty `` separates, too
-		return kind == PLACE_DOCUMENT ? "``" : kind == PLACE_PLAIN || kind == PLACE_DOUBLE ? "\"\"" : "";
+		return kind == POSITION_DOCUMENT ? "``" : kind == POSITION_PLAIN || kind == POSITION_DOUBLE ? "\"\"" : "";
 	}
 	return "";
 }
 
-void quoting_add_variable(struct buf *buf, unsigned place, unsigned n) {
-	unsigned kind = place & PLACE_KINDS;
-	bool is_within = kind == PLACE_DOUBLE || kind == PLACE_DOCUMENT; // the expansion needs no quotes of its own
-	const char *quote = kind == PLACE_SINGLE || kind == PLACE_ANSI ? "'" : "", *dollar = kind == PLACE_ANSI ? "$" : "";
+void quoting_add_variable(struct buf *buf, unsigned position, unsigned n) {
+	unsigned kind = position & POSITION_KINDS;
+	bool is_within = kind == POSITION_DOUBLE || kind == POSITION_DOCUMENT; // the expansion needs no quotes of its own
+	const char *quote = kind == POSITION_SINGLE || kind == POSITION_ANSI ? "'" : "", *dollar = kind == POSITION_ANSI ? "$" : "";
 	const char *own = is_within ? "" : "\"";
-	buf_printf(buf, "%s%s%s${_item%u}%s%s%s", separation(place), quote, own, n, own, dollar, quote);
+	buf_printf(buf, "%s%s%s${_item%u}%s%s%s", separation(position), quote, own, n, own, dollar, quote);
 }
 
 // Puts a backslash before what means something inside double quotes (XCU 2.2.3).
@@ -172,17 +172,17 @@ static void add_line(struct buf *buf, const char *item, size_t len) {
 	}
 }
 
-static void add_special(struct buf *buf, unsigned place, const char *item, size_t len) {
-	buf_adds(buf, separation(place));
-	switch (place & PLACE_KINDS) {
-	case PLACE_SINGLE:
+static void add_special(struct buf *buf, unsigned position, const char *item, size_t len) {
+	buf_adds(buf, separation(position));
+	switch (position & POSITION_KINDS) {
+	case POSITION_SINGLE:
 		add_single(buf, item, len);
 		return;
-	case PLACE_DOUBLE:
+	case POSITION_DOUBLE:
 		add_double(buf, item, len);
 		return;
-	case PLACE_COMMENT:
-	case PLACE_LITERAL_DOCUMENT: // nothing can be escaped here: a newline would end the comment, or begin the line of the delimiter
+	case POSITION_COMMENT:
+	case POSITION_LITERAL_DOCUMENT: // nothing can be escaped here: a newline would end the comment, or begin the line of the delimiter
 		add_line(buf, item, len);
 		return;
 	default:
@@ -194,19 +194,19 @@ static void add_special(struct buf *buf, unsigned place, const char *item, size_
 static const char RESERVED[] = "case coproc do done elif else end esac fi for foreach function if in namespace nocorrect "
                                "repeat select then time until while";
 
-void quoting_add(struct buf *buf, unsigned place, const char *item, size_t len) {
-	if (place == PLACE_PLAIN) {
+void quoting_add(struct buf *buf, unsigned position, const char *item, size_t len) {
+	if (position == POSITION_PLAIN) {
 		shell_quote(buf, item, len);
 	} else if (!shell_is_plain(item, len)) {
-		add_special(buf, place, item, len);
-	} else if (((place & PLACE_APART) || ((place & PLACE_QUOTED) && word_is_in(RESERVED, item, len))) &&
-	           !(place & (PLACE_ESCAPED | PLACE_DOLLAR))) {
+		add_special(buf, position, item, len);
+	} else if (((position & POSITION_APART) || ((position & POSITION_QUOTED) && word_is_in(RESERVED, item, len))) &&
+	           !(position & (POSITION_ESCAPED | POSITION_DOLLAR))) {
 		buf_addc(buf, '\'');
 		buf_add(buf, item, len);
 		buf_addc(buf, '\'');
 	} else {
-		bool would_escape = (place & PLACE_KINDS) == PLACE_ANSI; // $'\n'
-		buf_adds(buf, would_escape ? separation(place) : "");
+		bool would_escape = (position & POSITION_KINDS) == POSITION_ANSI; // $'\n'
+		buf_adds(buf, would_escape ? separation(position) : "");
 		buf_add(buf, item, len);
 	}
 }

@@ -1,6 +1,6 @@
 // How words and items are spelled in shell text so that they stay what they are, by the quotes that an item stands in
 // (shell/reader.h). Where a template has backticks, ${…}, $'…', a case or a here-document, an item that needs quotes goes into a
-// variable in front of the command, and an expansion stands in its place, which no shell reads as syntax.
+// variable in front of the command, and an expansion stands there instead, which no shell reads as syntax.
 
 #pragma once
 
@@ -9,38 +9,38 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// The place of an item: one of these …
-enum place {
-	PLACE_PLAIN,         // not quoted
-	PLACE_SINGLE,        // inside '…'
-	PLACE_ANSI,          // inside $'…' of bash and ksh
-	PLACE_DOUBLE,        // inside "…"
-	PLACE_DOCUMENT,      // in a here-document that is expanded
-	PLACE_LITERAL_DOCUMENT, // in a here-document that is not expanded, since its delimiter is quoted
-	PLACE_COMMENT,
-	PLACE_KINDS = 0xF,
+// The position of an item: one of these …
+enum position {
+	POSITION_PLAIN,         // not quoted
+	POSITION_SINGLE,        // inside '…'
+	POSITION_ANSI,          // inside $'…' of bash and ksh
+	POSITION_DOUBLE,        // inside "…"
+	POSITION_DOCUMENT,      // in a here-document that is expanded
+	POSITION_LITERAL_DOCUMENT, // in a here-document that is not expanded, since its delimiter is quoted
+	POSITION_COMMENT,
+	POSITION_KINDS = 0xF,
 	// … with any of these
-	PLACE_ESCAPED = 1 << 4,   // behind a backslash
-	PLACE_DOLLAR = 1 << 5,    // behind a $: a name is a variable, but nothing else may become syntax
-	PLACE_QUOTED = 1 << 6,    // an item such as `esac` would be a reserved word here: it gets quotes
-	PLACE_BACKTICKS = 1 << 7, // inside `…`
-	PLACE_VARIABLE = 1 << 8,  // an item that needs quotes comes out of a variable (reading.is_intricate, or the locale)
-	PLACE_APART = 1 << 9,     // behind $NAME, before < or >, in [[ ]]: a plain item is quoted too, or it could join these
+	POSITION_ESCAPED = 1 << 4,   // behind a backslash
+	POSITION_DOLLAR = 1 << 5,    // behind a $: a name is a variable, but nothing else may become syntax
+	POSITION_QUOTED = 1 << 6,    // an item such as `esac` would be a reserved word here: it gets quotes
+	POSITION_BACKTICKS = 1 << 7, // inside `…`
+	POSITION_VARIABLE = 1 << 8,  // an item that needs quotes comes out of a variable (reading.is_intricate, or the locale)
+	POSITION_APART = 1 << 9,     // behind $NAME, before < or >, in [[ ]]: a plain item is quoted too, or it could join these
 };
 
-// True if no spelling in this place is safe for the item, which then has to come out of a variable.
-bool quoting_needs_variable(unsigned place, const char *item, size_t len);
+// True if no spelling in this position is safe for the item, which then has to come out of a variable.
+bool quoting_needs_variable(unsigned position, const char *item, size_t len);
 
 // Appends "_itemN='…'; ", which sets variable number `n` to the item. It is to stand in front of the command.
 void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_t len);
 
-// Appends "${_itemN}", with the quotes and escapes that the place needs.
-void quoting_add_variable(struct buf *buf, unsigned place, unsigned n);
+// Appends "${_itemN}", with the quotes and escapes that the position needs.
+void quoting_add_variable(struct buf *buf, unsigned position, unsigned n);
 
-// Appends the item as it is spelled in this place; in PLACE_PLAIN as shell_quote() does. Only where quoting_needs_variable() is
-// false. With PLACE_ESCAPED or PLACE_DOLLAR the caller adds an empty item where a record has no such argument: else the
+// Appends the item as it is spelled in this position; in POSITION_PLAIN as shell_quote() does. Only where quoting_needs_variable() is
+// false. With POSITION_ESCAPED or POSITION_DOLLAR the caller adds an empty item where a record has no such argument: else the
 // backslash or the $ would act on the byte behind the replacement string.
-void quoting_add(struct buf *buf, unsigned place, const char *item, size_t len);
+void quoting_add(struct buf *buf, unsigned position, const char *item, size_t len);
 
 // Appends the word quoted so that every Bourne shell reads exactly these bytes (newline and any byte but NUL included).
 // Unquoted where nothing needs it; spelled as GNU parallel spells it.

@@ -19,7 +19,7 @@ struct reason {
 	const char *why, *advice;
 };
 
-// The rules for the place where the reader is.
+// The rules for the position where the reader is.
 struct scope {
 	unsigned needs;       // enum need: what the items that are read must be
 	struct reason ban;    // why no item may stand here
@@ -67,19 +67,19 @@ struct reader {
 	unsigned substitutions; // of these, $(…)
 	unsigned in_documents; // of these, here-documents that expand
 	unsigned backticks;   // of these, commands in backticks
-	unsigned quoted;      // PLACE_QUOTED in a word that may be reserved, PLACE_APART in one of [[ ]], or 0
+	unsigned quoted;      // POSITION_QUOTED in a word that may be reserved, POSITION_APART in one of [[ ]], or 0
 	size_t word;          // the offset in the whole text of the word that is read
 	size_t apart_at;      // the end of the last $NAME: an item there would make the name longer
 	size_t subscript_end; // the end of the last $x[…], where zsh reads a subscript; in the whole text
 	struct scope scope;
-	struct reason doubt;  // why no place is certain from here on
+	struct reason doubt;  // why no position is certain from here on
 	struct document documents[DOCUMENTS_MAX];
 	unsigned ndocuments;
 	unsigned nregions;    // the highest number of a region that was given
 	size_t marked;        // bytes of the whole text that have their region
 };
 
-static bool read_special(struct reader *r, unsigned place, struct word *word);
+static bool read_special(struct reader *r, unsigned position, struct word *word);
 static void read_word(struct reader *r, struct word *word);
 static void read_list(struct reader *r, char end);
 
@@ -94,7 +94,7 @@ static bool at_end(const struct reader *r) {
 }
 
 // The offset in the whole text of the byte at offset `at` of r->text; an offset behind the end of r->text counts as that end.
-static size_t place_of(const struct reader *r, size_t at) {
+static size_t offset_of(const struct reader *r, size_t at) {
 	at = at < r->len ? at : r->len;
 	return r->map ? r->map[at] : at;
 }
@@ -120,26 +120,26 @@ static void doubt(struct reader *r, bool is_doubtful, const char *why, const cha
 	r->doubt = is_doubtful && !r->doubt.why ? (struct reason){why, advice} : r->doubt;
 }
 
-// Sets the place and the needs of the item here, a part of `word` (or NULL), and goes on behind it. Returns false if the byte
+// Sets the position and the needs of the item here, a part of `word` (or NULL), and goes on behind it. Returns false if the byte
 // stands for no item.
-static bool read_item(struct reader *r, unsigned place, struct word *word) {
+static bool read_item(struct reader *r, unsigned position, struct word *word) {
 	struct reading *reading = r->reading;
 	char c = r->text[r->at], before = r->at > 0 ? r->text[r->at - 1] : ' ', behind = peek(r, 1);
-	size_t at = place_of(r, r->at);
+	size_t at = offset_of(r, r->at);
 	if ((c != READ_ITEM && c != READ_NUMBER) || r->next == reading->nitems || reading->items[r->next].at != at) {
 		return false;
 	}
 	struct read_item *item = &reading->items[r->next++];
-	unsigned kind = place & PLACE_KINDS;
-	item->place = place | (r->backticks > 0 ? PLACE_BACKTICKS : 0) | (r->at == r->apart_at ? PLACE_APART : 0);
-	if (kind == PLACE_PLAIN && r->quoted) { // what stands beside it may make a reserved word of it
+	unsigned kind = position & POSITION_KINDS;
+	item->position = position | (r->backticks > 0 ? POSITION_BACKTICKS : 0) | (r->at == r->apart_at ? POSITION_APART : 0);
+	if (kind == POSITION_PLAIN && r->quoted) { // what stands beside it may make a reserved word of it
 		bool is_adjacent = (before >= 'a' && before <= 'z') || (behind >= 'a' && behind <= 'z') || behind == READ_ITEM;
-		item->place |= is_adjacent ? PLACE_APART : r->quoted;
+		item->position |= is_adjacent ? POSITION_APART : r->quoted;
 	}
 	item->needs = r->scope.needs | (at < r->subscript_end ? NEED_INTEGER : 0);
 	item->word = r->word;
 	if (!item->is_number) {
-		bool is_mixed = (place & (PLACE_ESCAPED | PLACE_DOLLAR)) && (r->backticks > 1 || (r->backticks > 0 && kind == PLACE_DOCUMENT));
+		bool is_mixed = (position & (POSITION_ESCAPED | POSITION_DOLLAR)) && (r->backticks > 1 || (r->backticks > 0 && kind == POSITION_DOCUMENT));
 		doubt(r, is_mixed, "a $ or a \\ before an item in so many quotes cannot be kept apart from it", "write $( ) for the backticks");
 		refuse(r, at, r->scope.ban);
 		refuse(r, at, r->doubt);
@@ -156,14 +156,14 @@ static bool read_item(struct reader *r, unsigned place, struct word *word) {
 static void note_bash(struct reader *r, bool is_there, size_t at, const char *syntax) {
 	if (is_there && !r->reading->bash_syntax) {
 		r->reading->bash_syntax = syntax;
-		r->reading->bash_at = place_of(r, at);
+		r->reading->bash_at = offset_of(r, at);
 	}
 }
 
 // Adds the mark to reading->marks of the byte here.
 static void mark(struct reader *r, unsigned bit) {
 	if (r->reading->marks && r->at <= r->len) {
-		r->reading->marks[place_of(r, r->at)] |= (unsigned char)bit;
+		r->reading->marks[offset_of(r, r->at)] |= (unsigned char)bit;
 	}
 }
 
@@ -175,7 +175,7 @@ static void skip_operator(struct reader *r) {
 
 // Begins the region of that number, which ends the one before.
 static void set_region(struct reader *r, unsigned region) {
-	size_t end = place_of(r, r->at);
+	size_t end = offset_of(r, r->at);
 	for (; r->reading->regions && r->marked < end; ++r->marked) {
 		r->reading->regions[r->marked] = r->scope.region;
 	}
@@ -253,8 +253,8 @@ static bool read_arithmetic(struct reader *r, const char *closing) {
 	while (!at_end(r) && ((c = r->text[r->at]) != *closing || nested > 0)) {
 		if (is_one_of(c, "'\"\\")) { // subscripts may have them: ${a["key"]}
 			doubt(r, *closing == ')' && !(c == '\\' && peek(r, 1) == '\n'), "shells do not agree about quotes in arithmetic", "leave them out");
-			read_special(r, PLACE_PLAIN, NULL);
-		} else if (!read_item(r, PLACE_DOUBLE, NULL) && !read_special(r, PLACE_DOUBLE, NULL)) {
+			read_special(r, POSITION_PLAIN, NULL);
+		} else if (!read_item(r, POSITION_DOUBLE, NULL) && !read_special(r, POSITION_DOUBLE, NULL)) {
 			nested += *closing != '}' && c == opening;
 			nested -= c == *closing;
 			++r->at;
@@ -295,8 +295,8 @@ static void add_literal(struct reader *r, struct word *word) {
 }
 
 // A backslash outside of quotes, in "…" or in $'…'.
-static void read_backslash(struct reader *r, unsigned place, struct word *word) {
-	doubt(r, place == PLACE_ANSI && is_one_of(peek(r, 1), "'c"), "shells do not agree where this $'…' ends", "use '…' or \"…\"");
+static void read_backslash(struct reader *r, unsigned position, struct word *word) {
+	doubt(r, position == POSITION_ANSI && is_one_of(peek(r, 1), "'c"), "shells do not agree where this $'…' ends", "use '…' or \"…\"");
 	if (peek(r, 1) == '\n') {
 		skip_continuation(r);
 		return;
@@ -306,13 +306,13 @@ static void read_backslash(struct reader *r, unsigned place, struct word *word) 
 	}
 	++r->at;
 	mark(r, READ_ESCAPED);
-	if (!read_item(r, place | PLACE_ESCAPED, word)) {
+	if (!read_item(r, position | POSITION_ESCAPED, word)) {
 		add_literal(r, word);
 	}
 }
 
 // '…', "…" or $'…', from the quote on.
-static void read_quotes(struct reader *r, unsigned place, struct word *word) {
+static void read_quotes(struct reader *r, unsigned position, struct word *word) {
 	char quote = r->text[r->at];
 	struct scope saved = enter_quotes(r);
 	if (word) {
@@ -320,7 +320,7 @@ static void read_quotes(struct reader *r, unsigned place, struct word *word) {
 	}
 	++r->at;
 	while (!at_end(r) && r->text[r->at] != quote) {
-		if (!read_special(r, place, word) && !read_item(r, place, word)) {
+		if (!read_special(r, position, word) && !read_item(r, position, word)) {
 			add_literal(r, word);
 		}
 	}
@@ -345,22 +345,22 @@ static void read_substitution(struct reader *r) {
 
 // Takes away the quoting of the commands between the backticks at r->at and `end`: of the backslashes only those before others
 // than $, ` and \ (and ", in "…") reach the commands. Sets `inner`, and where its bytes stand. Returns their number.
-static size_t unquote_backticks(struct reader *r, unsigned place, size_t end, char *inner, size_t *map) {
+static size_t unquote_backticks(struct reader *r, unsigned position, size_t end, char *inner, size_t *map) {
 	size_t n = 0;
 	for (size_t i = r->at + 1; i < end; ++i) {
 		const char *next = r->text + i + 1;
-		bool drops = r->text[i] == '\\' && is_one_of(*next, place == PLACE_DOUBLE ? "$`\\\"" : "$`\\");
+		bool drops = r->text[i] == '\\' && is_one_of(*next, position == POSITION_DOUBLE ? "$`\\\"" : "$`\\");
 		doubt(r, drops && next[0] == '\\' && next[1] == '\n', "a line goes on in the next, between backticks", "write $( )");
 		i += drops;
-		map[n] = place_of(r, i);
+		map[n] = offset_of(r, i);
 		inner[n++] = r->text[i];
 	}
-	map[n] = place_of(r, end);
+	map[n] = offset_of(r, end);
 	return n;
 }
 
 // Reads the commands between backticks: POSIX XCU 2.6.3. The first backtick without a backslash ends them.
-static void read_backticks(struct reader *r, unsigned place) {
+static void read_backticks(struct reader *r, unsigned position) {
 	size_t end = r->at + 1;
 	while (end < r->len && r->text[end] != '`') {
 		end += r->text[end] == '\\' ? 2 : 1;
@@ -372,10 +372,10 @@ static void read_backticks(struct reader *r, unsigned place) {
 	}
 	r->reading->is_intricate = true;
 	bool has_quotes = memchr(r->text + r->at, '"', end - r->at);
-	doubt(r, place == PLACE_DOCUMENT && has_quotes, "shells do not agree about quotes between backticks in a here-document", "write $( )");
+	doubt(r, position == POSITION_DOCUMENT && has_quotes, "shells do not agree about quotes between backticks in a here-document", "write $( )");
 	FP_CLEANUP(free_later) char *inner = xmalloc(end - r->at);
 	FP_CLEANUP(free_later) size_t *map = xcalloc(end - r->at + 1, sizeof(*map));
-	size_t n = unquote_backticks(r, place, end, inner, map);
+	size_t n = unquote_backticks(r, position, end, inner, map);
 	++r->at;
 	struct scope saved = enter(r);
 	struct reader outer = *r;
@@ -396,7 +396,7 @@ static void read_backticks(struct reader *r, unsigned place) {
 }
 
 // Reads the text behind the operator in ${x-…}. In "…" shells disagree about quotes, unless these have nothing special in them.
-static void read_operand(struct reader *r, unsigned place, bool is_quoted) {
+static void read_operand(struct reader *r, unsigned position, bool is_quoted) {
 	while (!at_end(r) && r->text[r->at] != '}') {
 		char c = r->text[r->at];
 		if ((c == '\'' || c == '"') && is_quoted) {
@@ -406,7 +406,7 @@ static void read_operand(struct reader *r, unsigned place, bool is_quoted) {
 			}
 			doubt(r, peek(r, i) != c, "shells do not agree about quotes inside \"${…}\"", "set a variable first");
 			++r->at;
-		} else if (!read_special(r, is_quoted && c != '\\' ? PLACE_DOUBLE : place, NULL) && !read_item(r, place, NULL)) {
+		} else if (!read_special(r, is_quoted && c != '\\' ? POSITION_DOUBLE : position, NULL) && !read_item(r, position, NULL)) {
 			doubt(r, c == '{', "shells do not agree which } ends a ${…} with another { in it", "set a variable first");
 			++r->at;
 		}
@@ -414,9 +414,9 @@ static void read_operand(struct reader *r, unsigned place, bool is_quoted) {
 }
 
 // ${…}
-static void read_parameter(struct reader *r, unsigned place) {
+static void read_parameter(struct reader *r, unsigned position) {
 	struct scope saved = enter_quotes(r);
-	bool is_quoted = place == PLACE_DOUBLE || place == PLACE_DOCUMENT;
+	bool is_quoted = position == POSITION_DOUBLE || position == POSITION_DOCUMENT;
 	r->reading->is_intricate = true;
 	r->at += 2;
 	doubt(r, is_one_of(peek(r, 0), " \t\n|"), "some shells run what is in ${ }", "write $( )");
@@ -439,15 +439,15 @@ static void read_parameter(struct reader *r, unsigned place) {
 			r->scope.ban = (struct reason){"shells do not agree about quotes in this kind of ${…}", "take a replacement string such as {.}"};
 		}
 		r->at += is_one_of(op, "-=?+#%/^,") && !at_end(r);
-		read_operand(r, is_quoted ? place : PLACE_PLAIN, is_quoted);
+		read_operand(r, is_quoted ? position : POSITION_PLAIN, is_quoted);
 		expect(r, '}');
 	}
 	leave(r, saved);
 }
 
-// Reads the expansion that begins with the $ here, in a place of that kind.
-static void read_dollar(struct reader *r, unsigned place, struct word *word) {
-	bool is_quoted = place == PLACE_DOUBLE || place == PLACE_DOCUMENT;
+// Reads the expansion that begins with the $ here, in a position of that kind.
+static void read_dollar(struct reader *r, unsigned position, struct word *word) {
+	bool is_quoted = position == POSITION_DOUBLE || position == POSITION_DOCUMENT;
 	char c = peek(r, 1);
 	if ((c == '(' && peek(r, 2) == '(') || c == '[') {
 		struct scope saved = enter(r);
@@ -458,42 +458,42 @@ static void read_dollar(struct reader *r, unsigned place, struct word *word) {
 	} else if (c == '(') {
 		read_substitution(r);
 	} else if (c == '{') {
-		read_parameter(r, place);
+		read_parameter(r, position);
 	} else if (c == '\'' && !is_quoted) {
 		note_bash(r, true, r->at, "$'…'"); // dash takes it for a $ before '…'
 		r->reading->is_intricate = true;
 		++r->at;
-		read_quotes(r, PLACE_ANSI, word);
+		read_quotes(r, POSITION_ANSI, word);
 	} else if (text_is_name(c) || is_one_of(c, "@*#?-$!")) {
 		++r->at;
 		if ((c >= '0' && c <= '9') || skip_name(r) == 0) { // $10 is $1 and a zero
 			++r->at;
 		}
 		const char *close = peek(r, 0) == '[' ? memchr(r->text + r->at, ']', r->len - r->at) : NULL;
-		r->subscript_end = close ? place_of(r, (size_t)(close - r->text)) : r->subscript_end;
+		r->subscript_end = close ? offset_of(r, (size_t)(close - r->text)) : r->subscript_end;
 		r->apart_at = peek(r, 0) == ':' ? r->at + 1 : r->at;
 	} else {
 		++r->at;
 		if (r->at < r->len) {
-			read_item(r, place | PLACE_DOLLAR, word);
+			read_item(r, position | POSITION_DOLLAR, word);
 		}
 	}
 }
 
-// Reads what means something in a place of that kind: a backslash, an expansion, a quote. Returns false at another byte.
-static bool read_special(struct reader *r, unsigned place, struct word *word) {
-	char c = place == PLACE_SINGLE || (place == PLACE_ANSI && r->text[r->at] != '\\') ? '\0' : r->text[r->at];
+// Reads what means something in a position of that kind: a backslash, an expansion, a quote. Returns false at another byte.
+static bool read_special(struct reader *r, unsigned position, struct word *word) {
+	char c = position == POSITION_SINGLE || (position == POSITION_ANSI && r->text[r->at] != '\\') ? '\0' : r->text[r->at];
 	if ((c == '$' || c == '`') && word) {
 		word->is_open = true;
 	}
 	if (c == '\\') {
-		read_backslash(r, place, word);
+		read_backslash(r, position, word);
 	} else if (c == '$') {
-		read_dollar(r, place, word);
+		read_dollar(r, position, word);
 	} else if (c == '`') {
-		read_backticks(r, place);
-	} else if (place == PLACE_PLAIN && is_one_of(c, "'\"")) {
-		read_quotes(r, c == '"' ? PLACE_DOUBLE : PLACE_SINGLE, word);
+		read_backticks(r, position);
+	} else if (position == POSITION_PLAIN && is_one_of(c, "'\"")) {
+		read_quotes(r, c == '"' ? POSITION_DOUBLE : POSITION_SINGLE, word);
 	} else {
 		return false;
 	}
@@ -565,7 +565,7 @@ static bool read_part(struct reader *r, struct word *word) {
 		return true;
 	}
 	note_bash(r, c == '{' && is_sequence(r), r->at, "{a..b}");
-	if (!read_special(r, PLACE_PLAIN, word) && !read_item(r, PLACE_PLAIN, word)) {
+	if (!read_special(r, POSITION_PLAIN, word) && !read_item(r, POSITION_PLAIN, word)) {
 		add_literal(r, word);
 	}
 	return true;
@@ -575,7 +575,7 @@ static bool read_part(struct reader *r, struct word *word) {
 static void read_word(struct reader *r, struct word *word) {
 	size_t outer = r->word;
 	word->start = r->at;
-	r->word = place_of(r, r->at);
+	r->word = offset_of(r, r->at);
 	while (!at_end(r) && read_part(r, word)) {
 	}
 	r->word = outer;
@@ -587,7 +587,7 @@ static void read_comment(struct reader *r) {
 	for (; !at_end(r) && r->text[r->at] != '\n'; ++r->at) {
 		doubt(r, r->substitutions > 0 && strchr("()'\"`", r->text[r->at]), // or an item
 		      "shells do not agree where a $( ) ends that has this in a comment", "leave the comment out");
-		if (read_item(r, PLACE_COMMENT, NULL)) {
+		if (read_item(r, POSITION_COMMENT, NULL)) {
 			--r->at;
 		}
 	}
@@ -639,7 +639,7 @@ static void read_literal(struct reader *r, const struct document *document, size
 			unsigned tabs = document->strips_tabs ? NEED_NO_TAB : 0, backslash = r->substitutions > 0 ? NEED_NO_BACKSLASH : 0;
 			r->scope.needs = NEED_LINE | (may_end ? NEED_OTHER_LINE : 0) | tabs | backslash;
 		}
-		if (read_item(r, PLACE_LITERAL_DOCUMENT, NULL)) {
+		if (read_item(r, POSITION_LITERAL_DOCUMENT, NULL)) {
 			memcpy(r->reading->items[r->next - 1].delimiter, document->delimiter, sizeof(document->delimiter));
 			--r->at;
 		}
@@ -650,7 +650,7 @@ static void read_expanding(struct reader *r, size_t end) {
 	++r->in_documents;
 	while (r->at < end && !r->reading->refusal) {
 		doubt(r, r->text[r->at] == '\\' && peek(r, 1) == '\n', "shells do not agree about a continued line in a here-document", "write one line");
-		if (!read_special(r, PLACE_DOCUMENT, NULL) && !read_item(r, PLACE_DOCUMENT, NULL)) {
+		if (!read_special(r, POSITION_DOCUMENT, NULL) && !read_item(r, POSITION_DOCUMENT, NULL)) {
 			++r->at;
 		}
 	}
@@ -722,7 +722,7 @@ static void take_operand(struct reader *r, struct shell_command *command, const 
 		struct read_item *item = &r->reading->items[i - 1];
 		item->needs |= item->word == command->operand ? NEED_INTEGER : 0u; // else it is in a $( ) of the operand
 	}
-	command->operand = place_of(r, word->start);
+	command->operand = offset_of(r, word->start);
 	if (is_word(word, "]]")) {
 		begin_command(command);
 	}
@@ -749,7 +749,7 @@ static void name_command(struct reader *r, struct shell_command *command, const 
 static void read_command_word(struct reader *r, struct shell_command *command) {
 	struct word word = {.may_assign = command->n == 0};
 	struct scope saved = r->scope;
-	r->quoted = command->in_condition ? PLACE_APART : command->n == 0 ? PLACE_QUOTED : 0;
+	r->quoted = command->in_condition ? POSITION_APART : command->n == 0 ? POSITION_QUOTED : 0;
 	r->scope.needs |= command->is_arithmetic ? NEED_INTEGER : 0u;
 	read_word(r, &word);
 	r->quoted = 0;

@@ -25,7 +25,7 @@ enum need {
 struct read_item {
 	size_t at;            // its offset in the text
 	bool is_number;       // a READ_NUMBER, which is allowed everywhere
-	unsigned place;       // enum place of shell/quoting.h
+	unsigned position;       // enum position of shell/quoting.h
 	unsigned needs;       // enum need
 	size_t word;          // the offset of the word, or of the operand in a word, that the item is a part of
 	char delimiter[64];   // NEED_OTHER_LINE: what the line must not be
@@ -47,7 +47,7 @@ struct reading {
 	// set by the reader
 	const char *bash_syntax; // the first construct, such as "&>", that plain shells (dash) do not know or read in another way; or NULL
 	size_t bash_at;          // the offset where that begins
-	bool is_intricate;       // the text has places in which an item that needs quotes had better be a variable (shell/quoting.h)
+	bool is_intricate;       // the text has positions in which an item that needs quotes had better be a variable (shell/quoting.h)
 	const char *refusal;     // why an item cannot stand where it does (static text); or NULL
 	const char *advice;      // what to do instead (static text)
 	size_t refused_at;       // the offset of that item

@@ -117,19 +117,19 @@ static void add_separator(struct expand_writer *writer) {
 	}
 }
 
-static void add_value(struct expand_writer *writer, const struct part *part, unsigned place, struct slice value) {
+static void add_value(struct expand_writer *writer, const struct part *part, unsigned position, struct slice value) {
 	if (writer->are_words) {
 		add_text(writer, value.text, value.len);
-	} else if (!part->is_raw && quoting_needs_variable(place, value.text, value.len)) {
+	} else if (!part->is_raw && quoting_needs_variable(position, value.text, value.len)) {
 		++writer->nvariables;
 		quoting_add_assignment(&writer->assignments, writer->nvariables, value.text, value.len);
-		quoting_add_variable(writer->buf, place, writer->nvariables);
+		quoting_add_variable(writer->buf, position, writer->nvariables);
 	} else if (writer->is_path) {
 		pathname_add(writer->buf, value.text, value.len);
 	} else if (part->is_raw) {
 		buf_add(writer->buf, value.text, value.len);
 	} else {
-		quoting_add(writer->buf, place, value.text, value.len);
+		quoting_add(writer->buf, position, value.text, value.len);
 	}
 }
 
@@ -144,7 +144,7 @@ static bool expand_list(struct expand_writer *writer, const struct part *part, c
 		writer->nwords += record->nargs - 1;
 		return true;
 	}
-	if (part->place == PLACE_PLAIN && !part->is_raw && !writer->is_path) {
+	if (part->position == POSITION_PLAIN && !part->is_raw && !writer->is_path) {
 		shell_quote_words(writer->buf, record->args, record->size);
 		return true;
 	}
@@ -157,15 +157,15 @@ static void expand_values(struct expand_writer *writer, const struct part *part,
 		return;
 	}
 	struct part_values values = {.part = part, .record = record, .before = before, .scratch = &writer->scratch};
-	unsigned place = part->place, apart = PLACE_ESCAPED | PLACE_DOLLAR;
+	unsigned position = part->position, apart = POSITION_ESCAPED | POSITION_DOLLAR;
 	for (struct slice value; part_next_value(&values, &value);) {
 		if (values.n > 1) {
 			add_separator(writer);
 		}
-		add_value(writer, part, values.n > 1 ? place & ~apart : place, value); // a blank stands before all but the first
+		add_value(writer, part, values.n > 1 ? position & ~apart : position, value); // a blank stands before all but the first
 	}
-	if (values.n == 0 && ((place & apart) || (writer->is_path && part->kind == COLUMN))) {
-		add_value(writer, part, place, (struct slice){"", 0});
+	if (values.n == 0 && ((position & apart) || (writer->is_path && part->kind == COLUMN))) {
+		add_value(writer, part, position, (struct slice){"", 0});
 	}
 }
 
@@ -202,7 +202,7 @@ static void expand_part(struct expand_writer *writer, const struct part *part, c
 	case SEQ:
 	case SLOT:
 	case TOTAL:
-		add_value(writer, part, part->place, part_number(part, x, digits));
+		add_value(writer, part, part->position, part_number(part, x, digits));
 		return;
 	case HOST:
 	case LOGIN:

@@ -20,7 +20,7 @@ struct part {
 	} kind;
 	enum form form;    // ITEM, COLUMN: what is made of each argument
 	const struct replacement *replacement; // the parameters of `form`, or NULL; borrowed from the template
-	unsigned place;    // enum place of shell/quoting.h: what surrounds it
+	unsigned position;    // enum position of shell/quoting.h: what surrounds it
 	bool is_raw;       // the value is put in without quotes
 	bool is_padded;    // SEQ, SLOT: with zeros in front, as wide as the highest number
 	int column;        // COLUMN: from 1; -1 is the last argument; 0 is never there
@@ -75,7 +75,7 @@ void replacements_free(struct replacement *replacement);
 
 // ---- read.c ----
 
-// Lets the reader parse the text. Sets the places of the parts, the requirements, whether the text names FAIRPAR_ITEM and, with
+// Lets the reader parse the text. Sets the positions of the parts, the requirements, whether the text names FAIRPAR_ITEM and, with
 // TEMPLATE_CONTEXT, marks and regions; or a refusal, in template->error too.
 void template_read(struct template *template);
 

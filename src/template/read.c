@@ -148,14 +148,14 @@ void template_read(struct template *template) {
 			continue;
 		}
 		const struct read_item *item = &items[k++];
-		part->place = item->place;
+		part->position = item->position;
 		if (item->needs && !item->is_number) {
 			add_requirement(template, part, item);
 		}
-		if ((part->place & PLACE_KINDS) == PLACE_PLAIN && is_before_redirection(parts, i)) {
-			part->place |= PLACE_APART;
+		if ((part->position & POSITION_KINDS) == POSITION_PLAIN && is_before_redirection(parts, i)) {
+			part->position |= POSITION_APART;
 		}
-		part->place |= is_safe || part->is_raw ? 0 : PLACE_VARIABLE;
+		part->position |= is_safe || part->is_raw ? 0 : POSITION_VARIABLE;
 	}
 	if (reading.refusal && !(template->traits & TEMPLATE_IS_DIRECT)) {
 		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;

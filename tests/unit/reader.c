@@ -10,7 +10,7 @@
 // Each @ of the command stands for an item.
 struct example {
 	const char *command;
-	unsigned places[3]; // of the items in their order
+	unsigned positions[3]; // of the items in their order
 	unsigned needs[3];
 	const char *refusal; // a part of it, or NULL
 };
@@ -29,11 +29,11 @@ static void check_example(const struct example *example) {
 	bool is_refused = example->refusal != NULL;
 	bool same = is_refused == (reading.refusal != NULL) && (!is_refused || strstr(reading.refusal, example->refusal));
 	for (size_t i = 0; i < reading.nitems && i < 3 && !is_refused; ++i) {
-		unsigned place = items[i].place & (PLACE_KINDS | PLACE_ESCAPED | PLACE_DOLLAR | PLACE_BACKTICKS | PLACE_APART);
-		same = same && place == example->places[i] && items[i].needs == example->needs[i];
+		unsigned position = items[i].position & (POSITION_KINDS | POSITION_ESCAPED | POSITION_DOLLAR | POSITION_BACKTICKS | POSITION_APART);
+		same = same && position == example->positions[i] && items[i].needs == example->needs[i];
 	}
 	if (!same) {
-		printf("# %s: place %#x, needs %#x, %s\n", example->command, items[0].place, items[0].needs,
+		printf("# %s: position %#x, needs %#x, %s\n", example->command, items[0].position, items[0].needs,
 		       reading.refusal ? reading.refusal : "not refused");
 	}
 	check(same);
@@ -45,31 +45,31 @@ static void check_example(const struct example *example) {
 		check_example(&(examples)[i]);                                                                         \
 	}
 
-static void test_places(void) {
+static void test_positions(void) {
 	static const struct example examples[] = {
-		{"echo @ '@' \"@\"", {PLACE_PLAIN, PLACE_SINGLE, PLACE_DOUBLE}, {0}, NULL},
-		{"echo $'@' \\@ $@", {PLACE_ANSI, PLACE_PLAIN | PLACE_ESCAPED, PLACE_PLAIN | PLACE_DOLLAR}, {0}, NULL},
-		{"echo $x@ `echo @` # @", {PLACE_PLAIN | PLACE_APART, PLACE_PLAIN | PLACE_BACKTICKS, PLACE_COMMENT}, {0}, NULL},
-		{"cat <<E\n@\nE", {PLACE_DOCUMENT}, {0}, NULL},
-		{"cat <<'E'\n@\nE", {PLACE_LITERAL_DOCUMENT}, {NEED_LINE | NEED_OTHER_LINE}, NULL},
-		{"echo \"$(case x in (x) echo '@';; esac)\"", {PLACE_SINGLE}, {0}, NULL},
+		{"echo @ '@' \"@\"", {POSITION_PLAIN, POSITION_SINGLE, POSITION_DOUBLE}, {0}, NULL},
+		{"echo $'@' \\@ $@", {POSITION_ANSI, POSITION_PLAIN | POSITION_ESCAPED, POSITION_PLAIN | POSITION_DOLLAR}, {0}, NULL},
+		{"echo $x@ `echo @` # @", {POSITION_PLAIN | POSITION_APART, POSITION_PLAIN | POSITION_BACKTICKS, POSITION_COMMENT}, {0}, NULL},
+		{"cat <<E\n@\nE", {POSITION_DOCUMENT}, {0}, NULL},
+		{"cat <<'E'\n@\nE", {POSITION_LITERAL_DOCUMENT}, {NEED_LINE | NEED_OTHER_LINE}, NULL},
+		{"echo \"$(case x in (x) echo '@';; esac)\"", {POSITION_SINGLE}, {0}, NULL},
 	};
 	CHECK_ALL(examples);
 }
 
 static void test_needs(void) {
 	static const struct example examples[] = {
-		{"echo $((@ + 1)) ${x:@}", {PLACE_DOUBLE, PLACE_DOUBLE}, {NEED_INTEGER, NEED_INTEGER}, NULL},
-		{"echo $[@] ${x[@]} $x[@]", {PLACE_DOUBLE, PLACE_DOUBLE, PLACE_PLAIN}, {NEED_INTEGER, NEED_INTEGER, NEED_INTEGER}, NULL},
-		{"for ((i = @; i < @; i++)) do echo @; done", {PLACE_DOUBLE, PLACE_DOUBLE}, {NEED_INTEGER, NEED_INTEGER, 0}, NULL},
-		{"(( @ )); x=([@]=@)", {PLACE_DOUBLE, PLACE_DOUBLE}, {NEED_INTEGER, NEED_INTEGER, 0}, NULL},
-		{"x[@]=@; ls x[@]", {PLACE_DOUBLE}, {NEED_INTEGER, 0, 0}, NULL},
-		{"[[ @ -eq @ ]] && echo @", {PLACE_PLAIN | PLACE_APART, PLACE_PLAIN | PLACE_APART}, {NEED_INTEGER, NEED_INTEGER, 0}, NULL},
-		{"[[ ! ( \"@\" -lt 3 || @ = x* ) ]]; echo @", {PLACE_DOUBLE, PLACE_PLAIN | PLACE_APART}, {NEED_INTEGER, 0, 0}, NULL},
+		{"echo $((@ + 1)) ${x:@}", {POSITION_DOUBLE, POSITION_DOUBLE}, {NEED_INTEGER, NEED_INTEGER}, NULL},
+		{"echo $[@] ${x[@]} $x[@]", {POSITION_DOUBLE, POSITION_DOUBLE, POSITION_PLAIN}, {NEED_INTEGER, NEED_INTEGER, NEED_INTEGER}, NULL},
+		{"for ((i = @; i < @; i++)) do echo @; done", {POSITION_DOUBLE, POSITION_DOUBLE}, {NEED_INTEGER, NEED_INTEGER, 0}, NULL},
+		{"(( @ )); x=([@]=@)", {POSITION_DOUBLE, POSITION_DOUBLE}, {NEED_INTEGER, NEED_INTEGER, 0}, NULL},
+		{"x[@]=@; ls x[@]", {POSITION_DOUBLE}, {NEED_INTEGER, 0, 0}, NULL},
+		{"[[ @ -eq @ ]] && echo @", {POSITION_PLAIN | POSITION_APART, POSITION_PLAIN | POSITION_APART}, {NEED_INTEGER, NEED_INTEGER, 0}, NULL},
+		{"[[ ! ( \"@\" -lt 3 || @ = x* ) ]]; echo @", {POSITION_DOUBLE, POSITION_PLAIN | POSITION_APART}, {NEED_INTEGER, 0, 0}, NULL},
 		{"2>f let @; command let x=@ $(echo @)", {0}, {NEED_INTEGER, NEED_INTEGER, 0}, NULL},
 		{"f() { let @; }; function g { let @; }", {0}, {NEED_INTEGER, NEED_INTEGER}, NULL},
 		{"case x in (x) let @;; y) let @; esac; let @", {0}, {NEED_INTEGER, NEED_INTEGER, NEED_INTEGER}, NULL},
-		{"cat <<-'E E'\n@\nE@\n x@\nE E", {PLACE_LITERAL_DOCUMENT, PLACE_LITERAL_DOCUMENT, PLACE_LITERAL_DOCUMENT},
+		{"cat <<-'E E'\n@\nE@\n x@\nE E", {POSITION_LITERAL_DOCUMENT, POSITION_LITERAL_DOCUMENT, POSITION_LITERAL_DOCUMENT},
 		 {NEED_LINE | NEED_OTHER_LINE | NEED_NO_TAB, NEED_LINE | NEED_OTHER_LINE | NEED_NO_TAB, NEED_LINE | NEED_NO_TAB}, NULL},
 	};
 	CHECK_ALL(examples);
@@ -114,10 +114,10 @@ static void test_refusals(void) {
 
 int main(int argc, char **argv) {
 	static const struct test tests[] = {
-		TEST("each item has the place that its quotes give it", test_places),
+		TEST("each item has the position that its quotes give it", test_positions),
 		TEST("in arithmetic of the text an item is an integer, in a quoted here-document a line", test_needs),
 		TEST("what commands do with an item or a value made of it is not followed", test_not_followed),
-		TEST("a place whose quotes cannot be told is refused", test_refusals),
+		TEST("a position whose quotes cannot be told is refused", test_refusals),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -35,7 +35,7 @@
 #define CEILING_NS (8 * SECOND)
 #define MOST_CEILING_NS (64 * SECOND)
 
-enum { BATCH_FIRST = 16 }; // so many first jobs of a batch make its mean
+enum { BATCH_FIRST = 16, COST_PART = 100 }; // so many first jobs of a batch make its mean; a sample takes 1/COST_PART of the time to the next one
 
 static unsigned at_most(unsigned a, unsigned b) {
 	return a < b ? a : b;
@@ -260,7 +260,8 @@ uint64_t controller_decide(struct controller *controller, const struct controlle
 		}
 	}
 	controller->last = observation->now;
-	return observation->now + controller->tick;
+	uint64_t rest = observation->cost_ns * COST_PART;
+	return observation->now + (controller->tick > rest ? controller->tick : rest);
 }
 
 double controller_sampled_slots(unsigned taken, unsigned width, unsigned jobs, unsigned sampled) {

@@ -39,6 +39,7 @@ struct controller_observation {
 	uint64_t ended;         // jobs that have ended; the next two are sums over these
 	double wall_ns;
 	double work_ns;         // controller_work()
+	uint64_t cost_ns;       // processor time that the sample has taken: the next one is so late that samples take a hundredth of one processor
 	double memory_full;     // share of the time in which no task ran, for all waited for memory (PSI "full")
 	double disk_full;       // share of the time in which no task ran, for all waited for I/O
 };
@@ -51,9 +52,6 @@ struct controller_window {
 };
 
 enum { CONTROLLER_LEVELS = 32 };
-
-// Samples may take 1/CONTROLLER_COST_PART of one processor's time: the caller puts the next one off accordingly.
-enum { CONTROLLER_COST_PART = 100 };
 
 // Others read `slots` and `reason`.
 struct controller {

@@ -412,20 +412,14 @@ static void end_recovery(struct sessions *sessions, bool quiet, uint64_t now) {
 
 // ---- how many slots there are ----
 
-// What all clients together see of their jobs.
-struct all_seen {
-	struct controller_observation observation;
-	double slots, busy;        // sums over clients that know something of their jobs: slots that these run on, and how many are busy
-	uint64_t cost_ns;          // processor time of the dearest sample
-};
-
 static uint64_t at_most(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
 // Decides on the number of slots, once all clients that were asked have answered, or have had time to.
 static void end_observation(struct sessions *sessions, uint64_t now) {
-	struct all_seen seen = {.observation = {.now = now}};
+	struct controller_observation seen = {.now = now};
+	double seen_slots = 0, seen_busy = 0; // sums over clients that know something of their jobs: slots that these run on, and how many are busy
 	struct lease_stat stat;
 	if (sessions->sampling != SAMPLING_ASKS || (sessions->unanswered > 0 && now < sessions->sample_due)) {
 		return;
@@ -439,27 +433,25 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 		double sampled = (double)at_most(observation->sampled, WANTED_MAX * UINT64_C(1000));
 		double part = observation->since_ns > elapsed ? (double)elapsed / (double)observation->since_ns : 1;
 		if (sampled > 0) {
-			seen.observation.sampled += sampled / 1000;
-			seen.slots += slots;
-			seen.busy += slots * (double)observation->busy / sampled;
+			seen.sampled += sampled / 1000;
+			seen_slots += slots;
+			seen_busy += slots * (double)observation->busy / sampled;
 		}
-		seen.observation.ended += (uint64_t)((double)at_most(observation->ended, UINT32_MAX) * part + 0.5);
-		seen.observation.wall_ns += (double)observation->wall_ns * part;
-		seen.observation.work_ns += (double)observation->work_ns * part;
-		seen.cost_ns = observation->cost_ns > seen.cost_ns ? observation->cost_ns : seen.cost_ns;
+		seen.ended += (uint64_t)((double)at_most(observation->ended, UINT32_MAX) * part + 0.5);
+		seen.wall_ns += (double)observation->wall_ns * part;
+		seen.work_ns += (double)observation->work_ns * part;
+		seen.cost_ns = observation->cost_ns > seen.cost_ns ? at_most(observation->cost_ns, NS_PER_S) : seen.cost_ns;
 		bool waits = session->client && lease_waits(session->client);
-		seen.observation.wanted = seen.observation.wanted || (waits && !observation->held_up);
+		seen.wanted = seen.wanted || (waits && !observation->held_up);
 		end_asking(session);
 	}
-	seen.observation.busy = seen.slots > 0 ? seen.busy * seen.observation.sampled / seen.slots : 0;
+	seen.busy = seen_slots > 0 ? seen_busy * seen.sampled / seen_slots : 0;
 	lease_stat(sessions->table, &stat);
-	seen.observation.running = stat.taken;
-	sessions->observe_machine(sessions->arg, &seen.observation);
-	uint64_t due = controller_decide(&sessions->controller, &seen.observation);
-	uint64_t earliest = now + at_most(seen.cost_ns, NS_PER_S) * CONTROLLER_COST_PART;
-	lease_set_slots(sessions->table, sessions->controller.slots);
+	seen.running = stat.taken;
+	sessions->observe_machine(sessions->arg, &seen);
 	sessions->sampling = SAMPLING_WAITS;
-	sessions->sample_due = due > earliest ? due : earliest;
+	sessions->sample_due = controller_decide(&sessions->controller, &seen);
+	lease_set_slots(sessions->table, sessions->controller.slots);
 }
 
 // Begins a sample that is due; or, if a client waits again, the time until the next one. Returns when to call it again.

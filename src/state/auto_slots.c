@@ -143,8 +143,10 @@ static void see_jobs(struct auto_slots *auto_slots, struct controller_observatio
 static uint64_t observe(struct auto_slots *auto_slots, unsigned slots_taken, uint64_t now) {
 	struct controller *controller = &auto_slots->controller;
 	struct controller_observation observation = {.now = now, .running = slots_taken};
+	uint64_t used = thread_cpu_ns();
 	see_jobs(auto_slots, &observation);
 	machine_observe(&auto_slots->machine, &observation);
+	observation.cost_ns = thread_cpu_ns() - used;
 	uint64_t due = controller_decide(controller, &observation);
 	if (controller->slots != auto_slots->slots) {
 		pool_set_slots(auto_slots->run->pool, controller->slots);
@@ -211,7 +213,6 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	if (now < auto_slots->due) {
 		return auto_slots->due;
 	}
-	uint64_t used = thread_cpu_ns();
 	bool wanted = pool_demand(run->pool, 1) > 0; // auto_slots_starving() is called when items wait
 	atomic_store(&auto_slots->idle, wanted);     // set before pool_stat() says what runs
 	pool_stat(run->pool, &stat);
@@ -219,7 +220,5 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 		return auto_slots->due = TIME_NEVER;
 	}
 	atomic_store_relaxed(&auto_slots->idle, false);
-	uint64_t due = observe(auto_slots, (unsigned)stat.slots_taken, now);
-	uint64_t earliest = now + (thread_cpu_ns() - used) * CONTROLLER_COST_PART;
-	return auto_slots->due = due > earliest ? due : earliest;
+	return auto_slots->due = observe(auto_slots, (unsigned)stat.slots_taken, now);
 }

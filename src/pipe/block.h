@@ -26,7 +26,7 @@ enum data_status {
 	DATA_AGAIN, // not yet: call again at once
 	DATA_WAIT,  // nothing there yet: poll stdin
 	DATA_FULL,  // no room for more: config->wake_fd tells when there is some
-	DATA_ERROR, // reading failed, and a message says so; what was read before stays good; the next call returns DATA_END
+	DATA_ERROR, // reading failed, and a message says so; what was read before stays good, and may still come; then DATA_END
 	DATA_LOST,  // no job reads any more: the rest of the data is not read; the next call returns DATA_END
 	DATA_END,
 };

@@ -51,7 +51,6 @@ struct blockfeed {
 	struct blocks blocks;
 
 	bool ended;              // the stream has ended
-	bool failed;             // reading has failed, which is still to be told
 	bool done;
 	bool left_is_lost;       // nobody gets what was not dealt out
 	bool cutting;            // the round's bytes have been read
@@ -117,24 +116,23 @@ static ssize_t read_data(struct blockfeed *feed, size_t want) {
 	return kept == 0 && n > 0 ? -1 : (ssize_t)kept;
 }
 
-// Reads what the round still wants, or a pass of it. Returns DATA_READY if all of it is there or the stream has ended.
+// Reads what the round still wants, or a pass of it. Returns DATA_READY if all of it is there or the stream has ended. After DATA_ERROR the
+// stream has ended, too.
 static enum data_status fill(struct blockfeed *feed) {
 	for (size_t pass = 0; feed->left > 0;) {
 		if (pass >= PASS_BYTES) {
 			return DATA_AGAIN;
 		}
 		ssize_t n = read_data(feed, feed->left < PASS_BYTES ? feed->left : PASS_BYTES);
-		if (n == 0) {
-			feed->ended = true;
-			break;
+		if (n < 0 && errno == EAGAIN) {
+			return DATA_WAIT;
 		}
+		feed->ended = n <= 0;
 		if (n < 0) {
-			if (errno == EAGAIN) {
-				return DATA_WAIT;
-			}
 			diag_error("cannot read the standard input: %s", strerror(errno));
-			feed->ended = feed->failed = true;
-			break;
+		}
+		if (feed->ended) {
+			return n < 0 ? DATA_ERROR : DATA_READY;
 		}
 		pass += (size_t)n;
 		feed->left -= (size_t)n;
@@ -545,10 +543,6 @@ struct block *blockfeed_block(struct blockfeed *feed, uint64_t job) {
 // ---- all of them ----
 
 enum data_status blockfeed_step(struct blockfeed *feed, struct block **ret_block) {
-	if (feed->failed) {
-		feed->failed = false;
-		return DATA_ERROR;
-	}
 	if (feed->config.options->tee) {
 		return tee_step(feed);
 	}

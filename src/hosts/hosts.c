@@ -41,7 +41,7 @@ static const char *find_dir(const struct host *host, const char *dir) {
 void hosts_run(struct hosts *hosts, const struct hosts_place *place, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error) {
 	// a fairpar in a job elsewhere is not to look for this one there
-	char *unset[] = {"FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL}, **env = payload_env(config->env, NULL, unset);
+	char *unset[] = {"FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL}, **env = env_merge(config->env, NULL, unset);
 	struct child_config sent = *config;
 	sent.env = env;
 	const char *dir = find_dir(place->host, config->context->cwd);
@@ -383,7 +383,7 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wak
 	hosts->pool = pool;
 	hosts->wake_fd = wake_fd;
 	// the cookie marks processes to be killed when this run dies: a launcher ends with its connection, and remote jobs are their worker's
-	hosts->env = payload_env(hosts->context->env, NULL, (char *[]){"FAIRPAR_COOKIE", NULL});
+	hosts->env = env_merge(hosts->context->env, NULL, (char *[]){"FAIRPAR_COOKIE", NULL});
 	hosts->launch_context = context_derive(hosts->context, NULL, -1, 0);
 	hosts->prompt_context = context_derive(hosts->context, NULL, -1, 0);
 	hosts->launch_context->nice = hosts->prompt_context->nice = 0;

@@ -11,11 +11,19 @@ extern char **environ;
 
 enum { USUAL_NOFILE = 1024 }; // the limit that Linux starts with
 
+static size_t list_length(char *const *list) {
+	size_t n = 0;
+	while (list && list[n]) {
+		++n;
+	}
+	return n;
+}
+
 // An array of copies, NULL behind the last; strings and array are one allocation.
 static char **env_copy(char *const *env) {
-	size_t n = 0, bytes = 0;
-	for (; env && env[n]; ++n) {
-		bytes += strlen(env[n]) + 1;
+	size_t n = list_length(env), bytes = 0;
+	for (size_t i = 0; i < n; ++i) {
+		bytes += strlen(env[i]) + 1;
 	}
 	char **copy = xmalloc((n + 1) * sizeof(*copy) + bytes);
 	char *at = (char *)(copy + n + 1);
@@ -45,23 +53,31 @@ struct context *context_capture(void) {
 	return context;
 }
 
-char **env_with(char *const *env, const char *name, const char *value) {
-	size_t n = 0, kept = 0, len = strlen(name);
-	while (env[n]) {
-		++n;
+const char *env_find(char *const *list, const char *name, size_t len) {
+	while (list && *list && (strncmp(*list, name, len) != 0 || ((*list)[len] != '=' && (*list)[len] != '\0'))) {
+		++list;
 	}
-	char **with = xcalloc(n + 2, sizeof(*with));
-	for (size_t i = 0; i < n; ++i) {
-		if (strncmp(env[i], name, len) != 0 || env[i][len] != '=') {
-			with[kept++] = env[i];
+	return list ? *list : NULL;
+}
+
+char **env_merge(char *const *base, char *const *set, char *const *unset) {
+	size_t nset = list_length(set), n = 0;
+	char **env = xcalloc(list_length(base) + nset + 1, sizeof(*env));
+	for (; *base; ++base) {
+		size_t len = strcspn(*base, "=");
+		if (!env_find(set, *base, len) && !env_find(unset, *base, len)) {
+			env[n++] = *base;
 		}
 	}
+	put_bytes((char *)(env + n), set, nset * sizeof(*env));
+	return env;
+}
+
+char **env_with(char *const *env, const char *name, const char *value) {
 	FP_CLEANUP(buf_fini) struct buf entry = BUF_INIT;
 	buf_printf(&entry, "%s=%s", name, value);
-	with[kept] = entry.data;
-	char **copy = env_copy(with);
-	free(with);
-	return copy;
+	FP_CLEANUP(free_later) char **with = env_merge(env, (char *[]){entry.data, NULL}, /* unset */ NULL);
+	return env_copy(with);
 }
 
 void context_set_env(struct context *context, const char *name, const char *value) {

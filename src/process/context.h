@@ -35,6 +35,15 @@ struct context {
 // get. The caller owns the one reference.
 struct context *context_capture(void);
 
+// Environments are lists of "NAME=VALUE" with NULL at their end.
+
+// Returns the variable of that name, of `len` bytes, in the list, which may also have names alone, or be NULL; or NULL.
+const char *env_find(char *const *list, const char *name, size_t len);
+
+// Returns `base` without the variables that `unset` names, and with those of `set` in place of its own; these two may be NULL. The caller frees
+// the array; its strings are borrowed.
+char **env_merge(char *const *base, char *const *set, char *const *unset);
+
 // A copy of the environment with NAME=VALUE in it. The caller frees it, array and strings, with one free().
 char **env_with(char *const *env, const char *name, const char *value);
 

@@ -37,30 +37,16 @@ static void add_flag(struct buf *buf, enum field field, bool flag) {
 	}
 }
 
-static size_t name_length(const char *variable) {
-	return strcspn(variable, "=");
-}
-
-// The variable of that name in the environment, or NULL.
-static const char *find_variable(char *const *env, const char *name, size_t len) {
-	for (; *env; ++env) {
-		if (strncmp(*env, name, len) == 0 && (*env)[len] == '=') {
-			return *env;
-		}
-	}
-	return NULL;
-}
-
 static void add_env(struct buf *buf, char *const *env, const struct payload_context *context) {
 	for (char *const *at = env; *at; ++at) {
-		const char *base = find_variable(context->base, *at, name_length(*at));
+		const char *base = env_find(context->base, *at, strcspn(*at, "="));
 		if (!base || strcmp(base, *at) != 0) {
 			add(buf, SET, *at);
 		}
 	}
 	for (char *const *at = context->base; context->copies_context && *at; ++at) {
-		size_t len = name_length(*at);
-		if (!find_variable(env, *at, len)) {
+		size_t len = strcspn(*at, "=");
+		if (!env_find(env, *at, len)) {
 			buf_printf(buf, "%s %zu\n%.*s\n", names[UNSET], len, (int)len, *at);
 		}
 	}
@@ -218,36 +204,10 @@ void payload_fini(struct payload *payload) {
 	buf_fini(&payload->bytes);
 }
 
-// ---- the environment ----
-
 char **payload_list(const struct buf *strings) {
 	struct payload_strings list = {.at = xcalloc(1, sizeof(*list.at)), .cap = 1};
 	for (size_t at = 0; at < strings->len; at += strlen(strings->data + at) + 1) {
 		strings_add(&list, strings->data + at);
 	}
 	return list.at;
-}
-
-// Whether the list has the variable of that name, with or without a value.
-static bool is_named(char *const *list, const char *name, size_t len) {
-	for (; list && *list; ++list) {
-		if (strncmp(*list, name, len) == 0 && ((*list)[len] == '\0' || (*list)[len] == '=')) {
-			return true;
-		}
-	}
-	return false;
-}
-
-char **payload_env(char *const *base, char *const *set, char *const *unset) {
-	struct payload_strings env = {.at = xcalloc(1, sizeof(*env.at)), .cap = 1};
-	for (; *base; ++base) {
-		size_t len = name_length(*base);
-		if (!is_named(set, *base, len) && !is_named(unset, *base, len)) {
-			strings_add(&env, *base);
-		}
-	}
-	for (; set && *set; ++set) {
-		strings_add(&env, *set);
-	}
-	return env.at;
 }

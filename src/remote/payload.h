@@ -51,9 +51,5 @@ struct payload {
 int payload_read(struct payload *ret_payload, const char *bytes, size_t n, const char **ret_why) FP_NODISCARD;
 void payload_fini(struct payload *payload);
 
-// Returns `base` without the variables that `unset` names (without their values), and with those of `set` ("NAME=VALUE") in place of its own. Both
-// end with NULL, or are NULL. The caller frees the array; its strings are borrowed.
-char **payload_env(char *const *base, char *const *set, char *const *unset);
-
 // Returns the strings of the buffer, which have a NUL behind each, with NULL at their end. The caller frees the array; its strings are borrowed.
 char **payload_list(const struct buf *strings);

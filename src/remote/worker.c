@@ -260,10 +260,8 @@ static const char *find_program(const struct payload *payload, char *const *env,
 	if (strchr(name, '/') || access(payload->path, F_OK) == 0) {
 		return payload->path;
 	}
-	while (*env && strncmp(*env, "PATH=", 5) != 0) {
-		++env;
-	}
-	return *env && program_search(*env + 5, name, file) == 0 ? buf_str(file) : payload->path;
+	const char *path = env_find(env, "PATH", 4);
+	return path && program_search(path + 5, name, file) == 0 ? buf_str(file) : payload->path;
 }
 
 static void run_child(struct remote_job *job, const struct context *context, char **env, void *stack_top, struct job_end *ret_end) {
@@ -305,7 +303,7 @@ static void execute(struct remote_job *job, void *stack_top, struct job_end *ret
 	if (payload->nlimits > 0) {
 		context_set_limits(context, payload->limits, payload->nlimits);
 	}
-	char **env = payload_env(job->worker->env, payload->set.at, payload->unset.at);
+	char **env = env_merge(job->worker->env, payload->set.at, payload->unset.at);
 	run_child(job, context, env, stack_top, ret_end);
 	free(env);
 	context_unref(context);
@@ -461,7 +459,7 @@ static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
 	}
 	buf_add(&worker->base, bytes, n);
 	char *none = NULL, **old = worker->env, **set = payload_list(&worker->base);
-	worker->env = payload_env(adds ? old : &none, set, NULL);
+	worker->env = env_merge(adds ? old : &none, set, NULL);
 	free(old);
 	free(set);
 }
@@ -682,7 +680,7 @@ static int worker_open(struct remote_worker *worker) {
 	// as in a login shell: without it a bash in a job takes itself for one that sshd has started, and reads ~/.bashrc
 	char *level[] = {"SHLVL=1", NULL};
 	const char *known = getenv("SHLVL");
-	worker->env = payload_env(worker->context->env, known && known[0] > '0' ? NULL : level, unset);
+	worker->env = env_merge(worker->context->env, known && known[0] > '0' ? NULL : level, unset);
 	return 0;
 }
 

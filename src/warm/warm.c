@@ -120,14 +120,7 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 	                          .ignored = job->context->ignored};
 	sigfillset(&context.mask);
 	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	char *more[] = {preload, variable, now};
-	size_t n = 0;
-	while (job->env[n]) {
-		++n;
-	}
-	FP_CLEANUP(free_later) char **env = xcalloc(n + 4, sizeof(*env)); // the job's environment, and what makes a server of the program
-	memcpy(env, job->env, n * sizeof(*env));
-	memcpy(env + n, more, sizeof(more));
+	FP_CLEANUP(free_later) char **env = env_merge(job->env, (char *[]){preload, variable, now, NULL}, /* unset */ NULL); // they make a server of it
 	struct spawn_config config = {
 		.path = job->path,
 		.argv = (char *[]){job->argv[0], c, nothing, NULL},

@@ -46,7 +46,7 @@ static void test_here(void) {
 	check_string(job.dir, "work");
 	check(job.makes_dir && job.umask == 027 && job.nice == -5 && job.nlimits == 3);
 	check(job.limits[0].rlim_cur == 1 && job.limits[0].rlim_max == 2 && job.limits[1].rlim_cur == RLIM_INFINITY && job.limits[2].rlim_max == 3);
-	char **result = payload_env(base, job.set.at, job.unset.at);
+	char **result = env_merge(base, job.set.at, job.unset.at);
 	check_list(result, env);
 	free(result);
 	payload_fini(&job);
@@ -115,7 +115,7 @@ static void test_parts(void) {
 		}
 		if (payload_read(&job, copy, n, &why) == 0) {
 			check(job.path && job.argv.at && job.argv.at[0] && copy[n - 1] == '\n');
-			free(payload_env(base, job.set.at, job.unset.at));
+			free(env_merge(base, job.set.at, job.unset.at));
 		}
 		payload_fini(&job);
 		free(copy);

@@ -202,9 +202,18 @@ int parse_escapes(struct buf *buf, const char *text) {
 	return result;
 }
 
+const char *strings_next(const char **at, const char *end, uint32_t n) {
+	const char *first = *at, *nul = *at;
+	for (; n > 0 && nul; --n) {
+		nul = memchr(*at, '\0', (size_t)(end - *at));
+		*at = nul ? nul + 1 : end;
+	}
+	return nul ? first : NULL;
+}
+
 const char *word_next(const char **list, size_t *ret_len) {
-	const char *word = *list + strspn(*list, " ");
-	*ret_len = strcspn(word, " ");
+	const char *word = *list + strspn(*list, " \t");
+	*ret_len = strcspn(word, " \t");
 	*list = word + *ret_len;
 	return *ret_len > 0 ? word : NULL;
 }

@@ -64,9 +64,12 @@ const char *unit_excess(const char *text);
 // Returns 0; or -1 if there was an invalid escape, which stays as it is.
 int parse_escapes(struct buf *buf, const char *text);
 
+// Moves *at behind the next `n` strings of those up to `end`, each with its NUL. Returns the first, or NULL if there are fewer.
+const char *strings_next(const char **at, const char *end, uint32_t n);
+
 // Lists of words, in one text with blanks between them.
 
-// Takes the next word off the list. Returns where it starts, and its length; or NULL at the end.
+// Takes the next word off the list, which may have tabs, too. Returns where it starts, and its length; or NULL at the end.
 const char *word_next(const char **list, size_t *ret_len);
 
 // The position of the word in the list, from 0; or -1. No list has a word of no bytes.

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/beneath.h"
+#include "base/units.h"
 
 // ---- the thread that has it, and the connection ----
 
@@ -78,13 +79,6 @@ void file_talk_add_item(struct buf *out, enum file_item item, const struct file_
 
 // ---- the worker's end ----
 
-// Cuts the next string off *at. Returns NULL if there is none.
-static const char *cut(const char **at, const char *end) {
-	const char *text = *at, *nul = memchr(text, '\0', (size_t)(end - text));
-	*at = nul ? nul + 1 : end;
-	return nul ? text : NULL;
-}
-
 struct file_server {
 	struct file_copy *copy; // of the present item, or NULL
 	bool is_over;           // the last item is done
@@ -92,7 +86,7 @@ struct file_server {
 
 static const char *on_item(struct file_server *server, const struct wire_frame *frame) {
 	const char *at = frame->payload, *end = at + frame->size;
-	const char *dir = cut(&at, end), *name = cut(&at, end), *temp = cut(&at, end);
+	const char *dir = strings_next(&at, end, 1), *name = strings_next(&at, end, 1), *temp = strings_next(&at, end, 1);
 	const struct file_place place = {.dir = dir, .name = name, .temp = temp};
 	if (frame->numbers[1] >= FILE_ITEMS || (server->copy && !server->copy->is_over) || (!temp && frame->numbers[1] != ITEM_LAST)) {
 		return "it has named a file that cannot be, or before the last one is over";

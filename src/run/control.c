@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "state/job_state.h"
 #include "feed/feed.h"
 #include "record/added_jobs.h"
@@ -175,7 +176,7 @@ static void read_ids(struct control_client *client, const struct frame *request,
 	while (text < end && why->len == 0) {
 		char *mark;
 		int code;
-		const char *word = frame_strings(&text, end, 1);
+		const char *word = strings_next(&text, end, 1);
 		if (!word) {
 			buf_adds(why, "invalid job IDs");
 			return;

@@ -2,6 +2,8 @@
 
 #include "slots/control.h"
 
+#include "base/units.h"
+
 #include <string.h>
 
 enum { MOST_NICE = 40 };
@@ -25,11 +27,11 @@ bool control_read_job(const char *text, size_t len, struct control_job *ret_job)
 	memcpy(ret_job, text, NUMBERS); // not aligned
 	ret_job->umask &= 0777;
 	const char *at = text + NUMBERS, *end = text + len;
-	ret_job->batch = frame_strings(&at, end, 1);
-	ret_job->cwd = frame_strings(&at, end, 1);
-	ret_job->words = frame_strings(&at, end, ret_job->nwords);
+	ret_job->batch = strings_next(&at, end, 1);
+	ret_job->cwd = strings_next(&at, end, 1);
+	ret_job->words = strings_next(&at, end, ret_job->nwords);
 	const char *words_end = at;
-	ret_job->env = frame_strings(&at, end, ret_job->nenv);
+	ret_job->env = strings_next(&at, end, ret_job->nenv);
 	if (!ret_job->batch || !ret_job->cwd || !ret_job->words || !ret_job->env || at != end) {
 		return false;
 	}

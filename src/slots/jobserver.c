@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/random.h"
 #include "base/temp_file.h"
+#include "base/units.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,30 +27,18 @@ enum { JOB_FD = 100 }; // the least number of a descriptor that jobs get, if pos
 
 static const char auth_word[] = "--jobserver-auth=", fds_word[] = "--jobserver-fds="; // fds_word: make before 4.2
 
-struct flag_word {
-	const char *at;
-	size_t len;
-};
-
-// Gets the next word from *at on, and moves *at behind it. Returns false at the end.
-static bool next_word(const char **at, struct flag_word *ret_word) {
-	ret_word->at = *at + strspn(*at, " \t");
-	ret_word->len = strcspn(ret_word->at, " \t");
-	*at = ret_word->at + ret_word->len;
-	return ret_word->len > 0;
-}
-
-static bool begins(struct flag_word word, const char *with) {
-	return word.len >= strlen(with) && strncmp(word.at, with, strlen(with)) == 0;
-}
-
-static bool is(struct flag_word word, const char *text) {
-	return word.len == strlen(text) && begins(word, text);
+static bool begins(const char *word, const char *with) {
+	return strncmp(word, with, strlen(with)) == 0;
 }
 
 // Returns the part of the word that names a jobserver, or NULL if the word names none.
-static const char *auth_of(struct flag_word word) {
-	return begins(word, auth_word) ? word.at + sizeof(auth_word) - 1 : begins(word, fds_word) ? word.at + sizeof(fds_word) - 1 : NULL;
+static const char *auth_of(const char *word) {
+	return begins(word, auth_word) ? word + sizeof(auth_word) - 1 : begins(word, fds_word) ? word + sizeof(fds_word) - 1 : NULL;
+}
+
+// Is that the "--" behind which variables stand?
+static bool is_end(const char *word, size_t len) {
+	return len == 2 && begins(word, "--");
 }
 
 // Parses "R,W" or "fifo:PATH". make sets both numbers below 0 if it knows that they are not inherited.
@@ -79,18 +68,18 @@ static void parse_auth(const char *auth, size_t len, struct jobserver_flags *fla
 }
 
 void jobserver_parse(const char *makeflags, struct jobserver_flags *ret_flags) {
-	const char *at = makeflags ? makeflags : "";
-	struct flag_word word;
+	const char *at = makeflags ? makeflags : "", *word;
 	*ret_flags = (struct jobserver_flags){.read_fd = -1, .write_fd = -1};
-	for (bool first = true; next_word(&at, &word) && !is(word, "--"); first = false) { // behind "--" stand variables
+	size_t len;
+	for (bool first = true; (word = word_next(&at, &len)) && !is_end(word, len); first = false) {
 		const char *auth = auth_of(word);
 		if (auth) {
-			parse_auth(auth, word.len - (size_t)(auth - word.at), ret_flags);
+			parse_auth(auth, len - (size_t)(auth - word), ret_flags);
 		} else if (begins(word, "-j")) {
-			unsigned long jobs = strtoul(word.at + 2, NULL, 10);
+			unsigned long jobs = strtoul(word + 2, NULL, 10);
 			ret_flags->jobs = jobs < UINT_MAX ? (unsigned)jobs : 0;
-		} else if (first && word.at[0] != '-' && !memchr(word.at, '=', word.len)) { // flags of one letter
-			ret_flags->dry_run = memchr(word.at, 'n', word.len);
+		} else if (first && word[0] != '-' && !memchr(word, '=', len)) { // flags of one letter
+			ret_flags->dry_run = memchr(word, 'n', len);
 		}
 	}
 }
@@ -102,24 +91,24 @@ void jobserver_flags_fini(struct jobserver_flags *flags) {
 char *jobserver_set_flags(const char *makeflags, const char *auth) {
 	const char *at = makeflags ? makeflags : "";
 	struct buf flags = BUF_INIT;
-	struct flag_word word;
-	bool more = next_word(&at, &word);
-	if (more && word.at[0] != '-') { // make takes the first word for flags of one letter: nothing else may come before it
-		buf_add(&flags, word.at, word.len);
-		more = next_word(&at, &word);
+	size_t len;
+	const char *word = word_next(&at, &len);
+	if (word && word[0] != '-') { // make takes the first word for flags of one letter: nothing else may come before it
+		buf_add(&flags, word, len);
+		word = word_next(&at, &len);
 	}
-	for (; more && !is(word, "--"); more = next_word(&at, &word)) {
+	for (; word && !is_end(word, len); word = word_next(&at, &len)) {
 		if (!auth_of(word) && !begins(word, "-j")) {
 			buf_addc(&flags, ' ');
-			buf_add(&flags, word.at, word.len);
+			buf_add(&flags, word, len);
 		}
 	}
 	if (auth) { // -j has no number: with a number in the environment, make before 4.2 would ignore the jobserver
 		const char *fds = strchr(auth, ':') ? NULL : auth;
 		buf_printf(&flags, " -j%s%s%s %s%s", fds ? " " : "", fds ? fds_word : "", fds ? fds : "", auth_word, auth);
 	}
-	if (more) {
-		buf_printf(&flags, " %s", word.at);
+	if (word) {
+		buf_printf(&flags, " %s", word);
 	}
 	return buf_take(&flags);
 }

@@ -17,15 +17,6 @@ union fd_room {
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
-const char *frame_strings(const char **at, const char *end, uint32_t n) {
-	const char *first = *at, *nul = *at;
-	for (; n > 0 && nul; --n) {
-		nul = memchr(*at, '\0', (size_t)(end - *at));
-		*at = nul ? nul + 1 : end;
-	}
-	return nul ? first : NULL;
-}
-
 void frame_add(struct buf *queue, struct frame frame, const void *text, size_t len) {
 	frame.len = (uint32_t)len;
 	buf_add(queue, &frame, sizeof(frame));

@@ -74,10 +74,6 @@ struct observation {
 	uint64_t held_up;       // not 0: the client's items wait for something else than a slot, so more slots would not help
 };
 
-// Moves *at behind the next `n` NUL-terminated strings of a text that ends at `end`. Returns the first, or NULL if there are
-// fewer.
-const char *frame_strings(const char **at, const char *end, uint32_t n);
-
 // A queue of frames, which lie one behind the other: frame_add() appends one with `len` bytes of text. frame_next() takes the one at
 // *at, and moves *at behind it; false: that is the end.
 void frame_add(struct buf *queue, struct frame frame, const void *text, size_t len);

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
+#include "base/units.h"
 #include "engine/fair.h"
 
 #include <string.h>
@@ -161,7 +162,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	}
 	memcpy(&hello, text, sizeof(hello));
 	const char *at = text + sizeof(hello), *end = text + len;
-	const char *batch = frame_strings(&at, end, 1), *dir = frame_strings(&at, end, 1), *label = frame_strings(&at, end, 1);
+	const char *batch = strings_next(&at, end, 1), *dir = strings_next(&at, end, 1), *label = strings_next(&at, end, 1);
 	if (!batch || !dir || !label) {
 		return false;
 	}

@@ -26,6 +26,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// Lines that are one record. Zeroed, there are none.
+struct joint {
+	struct buf text;
+	bool is_open;      // the next line belongs to it, too
+};
+
 // A source being read: lines of a descriptor, or arguments.
 struct lines {
 	const struct source_config *config; // borrowed
@@ -35,9 +41,8 @@ struct lines {
 	size_t next_arg;
 	bool has_rules;    // some lines may be skipped, continue in the next one, or end the source
 	bool skip_first;   // the next line is left out
-	bool is_open;      // --csv: a quote is open, and what is before it is in `joined`
 	size_t most;       // most bytes of lines that are given as one record; 0: each line is one
-	struct buf joined;
+	struct joint csv;  // --csv: a record with a quote that is open at the end of a line
 	struct line_buffer buffer;
 };
 
@@ -52,8 +57,7 @@ struct record_list {
 struct source {
 	struct lines lines;
 	bool linked;         // in step with the source before it
-	struct buf joined;   // -L: the lines of one item, joined; emptied when the next item is read
-	bool is_joined;      // the current item is in `joined`
+	struct joint joint;  // -L: an item of several lines
 	struct record_list kept; // its items, if they are needed again
 	size_t at;           // the item that is in the next record; unused for the first source
 	size_t count;        // items of its group; valid in the group's first source, once loaded
@@ -110,7 +114,7 @@ static void lines_close(struct lines *lines) {
 	lines->fd = -1;
 	lines->next_arg = lines->config->nargs;
 	line_buffer_fini(&lines->buffer);
-	buf_fini(&lines->joined);
+	buf_fini(&lines->csv.text);
 }
 
 static void add_error(const struct lines *lines, const char *verb, int error, struct buf *message) {
@@ -190,37 +194,46 @@ static enum input_status next_line(struct lines *lines, struct line *ret_line, s
 	return INPUT_RECORD;
 }
 
-// Adds the line to those of the same CSV record before it. Returns true if the record is whole.
-static bool lines_add(struct lines *lines, struct line *line) {
-	struct buf *joined = &lines->joined;
-	if (!lines->is_open) {
-		buf_reset(joined);
-	} else {
-		buf_add(joined, lines->buffer.longer ? lines->buffer.longer : &lines->buffer.delimiter,
-		        lines->buffer.longer ? strlen(lines->buffer.longer) : 1);
+// Adds the line to those of the same record before it, behind `between`; `goes_on`: more lines belong to it. Returns true, and the record as
+// one line, if the record is whole.
+static bool joint_add(struct joint *joint, struct line *line, const char *between, bool goes_on) {
+	struct buf *text = &joint->text;
+	if (!joint->is_open && !goes_on) {
+		return true;
 	}
-	lines->is_open = csv_is_open(line->text, line->len, lines->rules->csv, lines->is_open);
-	buf_add(joined, line->text, line->len);
-	const char *bad = line->bad ? line->bad : joined->len > LINE_BUFFER_MAX ? "the CSV record is longer than 16 MiB" : NULL;
-	*line = (struct line){.text = buf_reserve(joined, 0) - joined->len, .len = joined->len, .bad = bad};
-	lines->is_open = lines->is_open && !bad;
-	return !lines->is_open;
+	if (!joint->is_open) {
+		buf_reset(text);
+	} else {
+		buf_adds(text, between);
+	}
+	buf_add(text, line->text, line->len);
+	const char *bad = line->bad ? line->bad : text->len > LINE_BUFFER_MAX ? "the record is longer than 16 MiB" : NULL;
+	*line = (struct line){.text = text->data, .len = text->len, .bad = bad};
+	joint->is_open = goes_on && !bad;
+	return !joint->is_open;
 }
 
-// Reads the next CSV record, which may take several lines. One that the end of the input cuts off is given as it is.
+// Where no line follows: a record that the end of the input cuts off is given as it is.
+static enum input_status joint_end(struct joint *joint, enum input_status status, struct line *ret_line) {
+	if (status != INPUT_END || !joint->is_open) {
+		return status;
+	}
+	joint->is_open = false;
+	*ret_line = (struct line){.text = joint->text.data, .len = joint->text.len};
+	return INPUT_RECORD;
+}
+
+// Reads the next CSV record, which may take several lines.
 static enum input_status next_csv(struct lines *lines, struct line *ret_line, struct buf *error) {
-	for (;;) {
-		enum input_status status = next_line(lines, ret_line, error);
-		if (status == INPUT_END && lines->is_open) {
-			lines->is_open = false;
-			*ret_line = (struct line){.text = lines->joined.data, .len = lines->joined.len};
-			return INPUT_RECORD;
-		}
-		bool is_whole = !lines->is_open && !csv_is_open(ret_line->text, status == INPUT_RECORD ? ret_line->len : 0, lines->rules->csv, false);
-		if (status != INPUT_RECORD || is_whole || lines_add(lines, ret_line)) {
+	const char delimiter[] = {lines->buffer.delimiter, '\0'}, *between = lines->buffer.longer ? lines->buffer.longer : delimiter;
+	enum input_status status;
+	while ((status = next_line(lines, ret_line, error)) == INPUT_RECORD) {
+		bool goes_on = csv_is_open(ret_line->text, ret_line->len, lines->rules->csv, lines->csv.is_open);
+		if (joint_add(&lines->csv, ret_line, between, goes_on)) {
 			return status;
 		}
 	}
+	return joint_end(&lines->csv, status, ret_line);
 }
 
 // Reads the next record. Returns INPUT_RECORD with *ret_line, borrowed until the next call, which may be changed unless the
@@ -283,7 +296,7 @@ void input_close(struct input *input) {
 	}
 	for (size_t i = 0; i < input->n; ++i) {
 		lines_close(&input->sources[i].lines);
-		buf_fini(&input->sources[i].joined);
+		buf_fini(&input->sources[i].joint.text);
 		record_list_fini(&input->sources[i].kept);
 	}
 	free(input->sources);
@@ -299,36 +312,15 @@ void input_close(struct input *input) {
 
 // Reads an item of -L: joins a line to the next if it ends with a blank, as GNU parallel's read_arg_from_fh(). The blank stays, also at the very end.
 static enum input_status next_joined(struct input *input, struct source *source, struct line *ret_line) {
-	struct buf *joined = &source->joined;
 	enum input_status status;
-	if (source->is_joined) {
-		buf_reset(joined);
-		source->is_joined = false;
-	}
 	while ((status = lines_next(&source->lines, ret_line, &input->error)) == INPUT_RECORD) {
-		char last = ret_line->len > 0 ? ret_line->text[ret_line->len - 1] : '\0';
-		bool goes_on = text_is_space(last) && !ret_line->bad;
-		if (ret_line->bad || (joined->len == 0 && !goes_on)) {
-			return status; // a bad line is returned by itself
-		}
-		goes_on |= ret_line->len == 0; // after an empty line the joined text still ends with a blank
-		buf_add(joined, ret_line->text, ret_line->len);
-		if (joined->len > LINE_BUFFER_MAX) {
-			ret_line->bad = "longer than 16 MiB";
-			goes_on = false;
-		}
-		if (!goes_on) {
-			break;
+		size_t len = ret_line->len;
+		bool goes_on = len > 0 ? text_is_space(ret_line->text[len - 1]) : source->joint.is_open; // what an empty line is joined to ends with a blank
+		if (joint_add(&source->joint, ret_line, "", goes_on && !ret_line->bad)) {
+			return status;
 		}
 	}
-	if (status == INPUT_WAIT || status == INPUT_ERROR || joined->len == 0) {
-		return status;
-	}
-	ret_line->text = joined->data;
-	ret_line->len = joined->len;
-	ret_line->bad = status == INPUT_END ? NULL : ret_line->bad;
-	source->is_joined = true;
-	return INPUT_RECORD;
+	return joint_end(&source->joint, status, ret_line);
 }
 
 // Reads the next item of a source, and splits it.
@@ -346,7 +338,7 @@ static enum input_status next_item(struct input *input, struct source *source, s
 	} else if (input->config.csv) {
 		*ret_bad = csv_split(line.text, line.len, input->config.csv, input->splitter.trim, &input->scratch, ret_item);
 	} else {
-		bool may_change = source->lines.config->kind != FROM_ARGS || source->is_joined;
+		bool may_change = source->lines.config->kind != FROM_ARGS || line.text == source->joint.text.data;
 		*ret_item = splitter_split(&input->splitter, line.text, line.len, may_change, &input->scratch);
 	}
 	return INPUT_RECORD;

@@ -668,7 +668,7 @@ END
 
 @test "memory is a job's limit in a cgroup of its own, where there is one to make it in" {
 	mkdir root
-	echo memory >root/cgroup.controllers
+	echo memory | tee root/cgroup.controllers >root/cgroup.subtree_control
 	export FAIRPAR_CGROUP_ROOT=$PWD/root
 	manifest <<'END'
   a: {run: "cat root/fairpar-*/memory.max", memory: 64M}

@@ -358,7 +358,7 @@ change_outside() {
 fake_root() {
 	rm -rf root
 	mkdir root
-	echo memory >root/cgroup.controllers
+	echo memory | tee root/cgroup.controllers >root/cgroup.subtree_control
 }
 
 @test "refused: a job with a cgroup of its own, and one that has the terminal" {

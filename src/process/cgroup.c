@@ -24,9 +24,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
-enum { CGROUP2_MAGIC = 0x63677270 }; // statfs(2); musl comes without the kernel's headers
 enum { NAME_BYTES = 64, EMPTY_MS = 1000, MOVES = 10 };
 
 // ---- files ----
@@ -37,8 +35,9 @@ static const char *group_file(unsigned number, const char *file, char name[stati
 	return name;
 }
 
+// O_CREAT is for plain directories, in which tests make groups: the kernel makes the files of a cgroup.
 static int control_open(const struct cgroup_root *root, const char *path) {
-	return openat(root->fd, path, O_WRONLY | O_CLOEXEC | (root->real ? 0 : O_CREAT), 0600);
+	return openat(root->fd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 }
 
 // Returns 0, or -1 with errno.
@@ -152,9 +151,6 @@ static void remove_leftovers(int dir_fd, const char *path) {
 // Enables the memory controller for the groups below. `is_own`: this process is in the cgroup, which may have been made for something else,
 // so no other process may be in it; this also excludes the root cgroup, in which fairpar must not make groups. Returns NULL or the cause.
 static const char *enable(struct cgroup_root *root, bool is_own) {
-	if (!root->real && !is_own) {
-		return NULL;
-	}
 	if (!control_has(root, "cgroup.controllers", "memory")) {
 		return "it has no memory controller";
 	}
@@ -176,16 +172,8 @@ const char *cgroup_root_open(struct cgroup_root *root, const char *path, const c
 	}
 	root->fd = open(path ? path : own, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	free(own);
-	struct statfs fs;
-	if (root->fd < 0 || fstatfs(root->fd, &fs) != 0) {
-		return strerror(errno);
-	}
-	root->real = fs.f_type == CGROUP2_MAGIC;
-	const char *cause = !path && !root->real && !*below ? "it is no cgroup v2" : NULL;
-	if (!cause && faccessat(root->fd, ".", W_OK, AT_EACCESS) != 0) {
-		cause = strerror(errno);
-	}
-	cause = cause ? cause : enable(root, /* is_own */ !path);
+	bool is_ours = root->fd >= 0 && faccessat(root->fd, ".", W_OK, AT_EACCESS) == 0;
+	const char *cause = is_ours ? enable(root, /* is_own */ !path) : strerror(errno);
 	if (cause) {
 		fd_close(&root->fd);
 		return cause;
@@ -234,11 +222,9 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 		errno = error;
 		return -1;
 	}
-	if (root->real) {
-		// these files are not in every kernel
-		control_write(root, group_file(group.number, "memory.swap.max", name), "0");
-		control_write(root, group_file(group.number, "memory.oom.group", name), "1");
-	}
+	// these files are not in every kernel
+	control_write(root, group_file(group.number, "memory.swap.max", name), "0");
+	control_write(root, group_file(group.number, "memory.oom.group", name), "1");
 	*ret_group = group;
 	return 0;
 }
@@ -286,7 +272,7 @@ static void wait_empty(const struct cgroup_root *root, const struct cgroup *grou
 void cgroup_kill(const struct cgroup_root *root, struct cgroup *group) {
 	char name[NAME_BYTES];
 	fd_close(&group->procs_fd);
-	if (unlinkat(root->fd, group_file(group->number, "", name), AT_REMOVEDIR) != 0 && errno == EBUSY && root->real
+	if (unlinkat(root->fd, group_file(group->number, "", name), AT_REMOVEDIR) != 0 && errno == EBUSY
 	    && control_write(root, group_file(group->number, "cgroup.kill", name), "1") == 0) {
 		wait_empty(root, group);
 		remove_empty(root, group);

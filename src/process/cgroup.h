@@ -11,7 +11,6 @@
 // The group below which the jobs' groups are made.
 struct cgroup_root {
 	int fd;            // O_PATH descriptor of the group's directory, or -1
-	bool real;         // the directory is on a cgroup2 file system; false: it is a plain directory, as in tests
 	bool in_leaf;      // this process has moved to a leaf group below, so that the memory controller could be enabled here
 	atomic_uint made;  // the NUMBER of the last group that was made, so that each name is used once
 };

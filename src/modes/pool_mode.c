@@ -47,13 +47,13 @@ static void add_holder_cut(struct buf *line, const char *text, size_t columns) {
 	}
 }
 
-// Draws the place in the pool's line on the terminal. It is shown only while this process is in the foreground.
-static void show_place(const struct options *options, const struct client_event *event) {
+// Draws the rank in the pool's line on the terminal. It is shown only while this process is in the foreground.
+static void show_rank(const struct options *options, const struct client_event *event) {
 	struct winsize size = {0};
 	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, line = BUF_INIT;
 	buf_adds(&text, "fairpar: ");
-	pool_client_add_place(&text, "waits for a", options->pool.name, event);
+	pool_client_add_rank(&text, "waits for a", options->pool.name, event);
 	add_holder_cut(&line, buf_str(&text), size.ws_col > 1 ? size.ws_col - 1U : 79);
 	(void)screen_draw(NULL, buf_str(&line), 1);
 }
@@ -66,7 +66,7 @@ static void answer_signals(struct client *client, int signal_fd) {
 			screen_clear(NULL);
 			signals_stop_self();
 		} else if (signal == SIGCONT && client && isatty(STDERR_FILENO)) {
-			client_ask(client, CLIENT_PLACE); // the line is drawn again
+			client_ask(client, CLIENT_RANK); // the line is drawn again
 		} else if (is_ending_signal(signal)) {
 			screen_close();
 			signals_die(signal);
@@ -74,11 +74,11 @@ static void answer_signals(struct client *client, int signal_fd) {
 	}
 }
 
-// Says that no slot came in time (--pool-wait). `event`: the CLIENT_PLACE of the server, or NULL: it does not answer.
+// Says that no slot came in time (--pool-wait). `event`: the CLIENT_RANK of the server, or NULL: it does not answer.
 static void give_up(const struct options *options, const struct client_event *event) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	if (event) {
-		pool_client_add_place(&text, "got no", options->pool.name, event);
+		pool_client_add_rank(&text, "got no", options->pool.name, event);
 	} else {
 		buf_printf(&text, "the server of pool %s does not answer", options->pool.name);
 	}
@@ -104,13 +104,13 @@ static enum awaited await_lease(struct client *client, const struct options *opt
 			}
 			if (event.type == CLIENT_REVOKED || event.type == CLIENT_RENEWED) {
 				client_want(client, 1, (unsigned)options->pool.width);
-			} else if (event.type == CLIENT_PLACE && is_late) {
+			} else if (event.type == CLIENT_RANK && is_late) {
 				give_up(options, &event);
 				return AWAITED_TOO_LONG;
-			} else if (event.type == CLIENT_PLACE && draws) {
-				show_place(options, &event);
-			} else if (event.type == CLIENT_PLACE) {
-				pool_client_say_place(options->pool.name, &event);
+			} else if (event.type == CLIENT_RANK && draws) {
+				show_rank(options, &event);
+			} else if (event.type == CLIENT_RANK) {
+				pool_client_say_rank(options->pool.name, &event);
 			} else if (event.type == CLIENT_LOST) {
 				diag_warn("%s: the command runs without a slot", event.text);
 				return AWAITED_NOBODY;
@@ -127,7 +127,7 @@ static enum awaited await_lease(struct client *client, const struct options *opt
 			is_late = now >= deadline;
 			deadline = is_late ? now + LAST_ANSWER : deadline;
 			slow = TIME_NEVER;
-			client_ask(client, CLIENT_PLACE);
+			client_ask(client, CLIENT_RANK);
 		}
 		answer_signals(client, signal_fd);
 	}
@@ -254,7 +254,7 @@ static bool attend(struct client *client, const struct options *options, struct 
 			limit_step(&limit, options, child);
 		}
 		left = has_ended ? limit_left(&limit) : NULL;
-		struct client_event event = {.type = CLIENT_PLACE};
+		struct client_event event = {.type = CLIENT_RANK};
 		while (client && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
 			event = client_next(client);
 			if (event.type == CLIENT_OBSERVE) {
@@ -371,7 +371,7 @@ static int run_single(struct client *client, const struct options *options, uint
 // ---- what is in the pool ----
 
 struct client_line {
-	unsigned pid, held, slots, lent, wanted, place, gathers;
+	unsigned pid, held, slots, lent, wanted, rank, gathers;
 	double virt, seconds;
 	const char *texts[3]; // batch, directory, command
 	int lens[3];
@@ -382,7 +382,7 @@ static bool next_line(const char **at, struct client_line *ret_line) {
 	const char *end = strchr(*at, '\n');
 	int n = 0;
 	if (!end || sscanf(*at, "%u %u %u %u %u %u %lf %u %lf%n", &ret_line->pid, &ret_line->held, &ret_line->slots, &ret_line->lent,
-	                   &ret_line->wanted, &ret_line->place, &ret_line->virt, &ret_line->gathers, &ret_line->seconds, &n) != 9) {
+	                   &ret_line->wanted, &ret_line->rank, &ret_line->virt, &ret_line->gathers, &ret_line->seconds, &n) != 9) {
 		return false;
 	}
 	const char *text = *at + n;
@@ -401,7 +401,7 @@ static void add_text_line(struct buf *out, const struct client_line *line) {
 	const unsigned where = line->lens[0] > 0 ? 0 : 1; // its batch, or its directory
 	text_add_time(&time, (uint64_t)(line->seconds * (double)NS_PER_S));
 	buf_printf(out, "%6u  %5u  %4u  %5u  ", line->pid, line->slots, line->lent, line->wanted);
-	buf_printf(out, line->place > 0 ? "%5u" : "    -", line->place);
+	buf_printf(out, line->rank > 0 ? "%5u" : "    -", line->rank);
 	buf_printf(out, "  %7s  %.*s", buf_str(&time), line->lens[2], line->texts[2]);
 	buf_printf(out, "  (%s%.*s)", where == 0 ? "batch " : "", line->lens[where], line->texts[where]);
 	buf_printf(out, line->gathers > 0 ? "  gathers %u slots\n" : "\n", line->gathers);
@@ -410,7 +410,7 @@ static void add_text_line(struct buf *out, const struct client_line *line) {
 static void add_json_line(struct buf *out, const struct client_line *line) {
 	static const char *const names[] = {"batch", "directory", "command"};
 	buf_printf(out, "\n{\"pid\":%u,\"leases\":%u,\"slots\":%u,\"lent\":%u,\"wanted\":%u,\"place\":%u,\"gathers\":%u,", line->pid, line->held,
-	           line->slots, line->lent, line->wanted, line->place, line->gathers);
+	           line->slots, line->lent, line->wanted, line->rank, line->gathers);
 	buf_printf(out, "\"service\":%.3f,\"seconds\":%.3f", line->virt, line->seconds);
 	for (unsigned i = 0; i < 3; ++i) {
 		json_add_bytes(out, names[i], line->texts[i], (size_t)line->lens[i]);
@@ -433,9 +433,9 @@ static void add_status(struct buf *out, const char *pool, bool is_json, const st
 		if (why) {
 			buf_printf(out, "\"why\":\"%s\",", why);
 		}
-		buf_printf(out, "\"taken\":%u,\"waiting\":%u,\"clients\":[", report->place, report->waiting);
+		buf_printf(out, "\"taken\":%u,\"waiting\":%u,\"clients\":[", report->taken, report->waiting);
 	} else {
-		buf_printf(out, "pool %s: %u of %u slots taken, %u waiting", pool, report->place, slots, report->waiting);
+		buf_printf(out, "pool %s: %u of %u slots taken, %u waiting", pool, report->taken, slots, report->waiting);
 		buf_printf(out, why ? " (auto: %s)\n" : "\n", why);
 		buf_adds(out, *at ? "   PID  SLOTS  LENT  WANTS  PLACE     TIME  COMMAND\n" : "");
 	}

@@ -221,6 +221,6 @@ void explain_live_print(struct run *run) {
 	pool_each_queue(run->pool, show_queue, &lines);
 	flush(&lines, "batches");
 	if (run->leases) {
-		leases_ask_place(run->leases);
+		leases_ask_rank(run->leases);
 	}
 }

@@ -68,10 +68,10 @@ static void ask(struct leases *leases) {
 	}
 }
 
-void leases_ask_place(struct leases *leases) {
+void leases_ask_rank(struct leases *leases) {
 	mutex_lock(&leases->lock);
 	if (!leases->lost) {
-		client_ask(leases->client, CLIENT_PLACE);
+		client_ask(leases->client, CLIENT_RANK);
 	}
 	mutex_unlock(&leases->lock);
 }
@@ -342,9 +342,9 @@ void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
 			ret_changes->why = client_why(leases->client);
 			break;
 		case CLIENT_OBSERVE: ret_changes->observe = true; break;
-		case CLIENT_PLACE:
-			if (event.place > 0) {
-				pool_client_say_place(leases->in_pool ? leases->source : NULL, &event);
+		case CLIENT_RANK:
+			if (event.rank > 0) {
+				pool_client_say_rank(leases->in_pool ? leases->source : NULL, &event);
 			}
 			break;
 		case CLIENT_LOST: more += lose(leases, event.text); break;
@@ -355,7 +355,7 @@ void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
 	leases->slow = is_slow ? TIME_NEVER : leases->slow;
 	mutex_unlock(&leases->lock);
 	if (is_slow) {
-		leases_ask_place(leases);
+		leases_ask_rank(leases);
 	}
 	if (more != 0) {
 		pool_add_slots(leases->pool, more);

@@ -83,8 +83,8 @@ void leases_take_back(struct leases *leases, struct live_attempt *attempt);
 void leases_ask(struct leases *leases);
 void leases_return_surplus(struct leases *leases);
 
-// Asks the server for the run's place in the line of waiting clients; leases_tick() prints the answer on stderr.
-void leases_ask_place(struct leases *leases);
+// Asks the server for the run's rank among the waiting clients; leases_tick() prints the answer on stderr.
+void leases_ask_rank(struct leases *leases);
 
 // Returns the pool whose slots the run waits for while it has none; or NULL.
 const char *leases_awaited_pool(struct leases *leases);

@@ -17,19 +17,19 @@
 #include <string.h>
 #include <unistd.h>
 
-void pool_client_add_place(struct buf *buf, const char *what, const char *pool, const struct client_event *event) {
+void pool_client_add_rank(struct buf *buf, const char *what, const char *pool, const struct client_event *event) {
 	static const char *const endings[] = {"th", "st", "nd", "rd"};
-	unsigned last = event->place % 10, teens = event->place / 10 % 10;
+	unsigned last = event->rank % 10, teens = event->rank / 10 % 10;
 	buf_printf(buf, "%s slot of %s%s: %u%s of %u", what, pool ? "pool " : "the run that it is started in", pool ? pool : "",
-	           event->place, endings[last < 4 && teens != 1 ? last : 0], event->waiting);
+	           event->rank, endings[last < 4 && teens != 1 ? last : 0], event->waiting);
 	if (event->text[0]) {
 		buf_printf(buf, ", held by %s", event->text);
 	}
 }
 
-void pool_client_say_place(const char *pool, const struct client_event *event) {
+void pool_client_say_rank(const char *pool, const struct client_event *event) {
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
-	pool_client_add_place(&line, "waits for a", pool, event);
+	pool_client_add_rank(&line, "waits for a", pool, event);
 	if (pool) {
 		buf_printf(&line, "; see fairpar --pool=%s --status", pool);
 	}
@@ -83,7 +83,7 @@ struct client *pool_client_open(const struct options *options, int *ret_status) 
 		.weight = (uint32_t)pool->weight,
 		.priority = (int32_t)pool->priority,
 		.below = lease_id_named(getenv("FAIRPAR_LEASE"), pool->name),
-		.shows_place = pool->single && isatty(STDERR_FILENO),
+		.shows_rank = pool->single && isatty(STDERR_FILENO),
 		.reuses = !pool->single,
 		.deadline = !starts ? 0 : pool->wait == TIME_NEVER ? TIME_NEVER : now_ns() + pool->wait,
 		.says = !options->quiet,

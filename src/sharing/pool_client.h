@@ -24,11 +24,11 @@ struct client *pool_client_open(const struct options *options, int *ret_status) 
 struct memory;
 void pool_client_share_memory(const struct client *client, const char *pool, struct memory *memory);
 
-// Appends "WHAT slot of pool NAME: 2nd of 3, held by …", from a CLIENT_PLACE; `pool` is NULL for the run that this one is started in.
-void pool_client_add_place(struct buf *buf, const char *what, const char *pool, const struct client_event *event);
+// Appends "WHAT slot of pool NAME: 2nd of 3, held by …", from a CLIENT_RANK; `pool` is NULL for the run that this one is started in.
+void pool_client_add_rank(struct buf *buf, const char *what, const char *pool, const struct client_event *event);
 
-// Prints a message of what pool_client_add_place() says, and of how to see more.
-void pool_client_say_place(const char *pool, const struct client_event *event);
+// Prints a message of what pool_client_add_rank() says, and of how to see more.
+void pool_client_say_rank(const char *pool, const struct client_event *event);
 
 // The words with blanks between them, for the caller to free().
 char *pool_client_label(char *const *words);

@@ -107,7 +107,7 @@ static void introduce(struct client *client) {
 		.below_nonce = config->below.nonce,
 		.weight = config->weight,
 		.priority = config->priority,
-		.flags = (config->shows_place ? HELLO_SHOWS_PLACE : 0) | (config->spare ? HELLO_SPARE : HELLO_OBSERVES),
+		.flags = (config->shows_rank ? HELLO_SHOWS_RANK : 0) | (config->spare ? HELLO_SPARE : HELLO_OBSERVES),
 	};
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, holds = BUF_INIT;
 	buf_add(&text, &hello, sizeof(hello));
@@ -346,7 +346,7 @@ void client_want(struct client *client, unsigned n, unsigned width) {
 
 void client_ask(struct client *client, enum client_event_type type) {
 	if (client->state == WELCOME) {
-		send_frame(client, FRAME_STATUS, type == CLIENT_PLACE ? STATUS_PLACE : 0, 0, 0);
+		send_frame(client, FRAME_STATUS, type == CLIENT_RANK ? STATUS_RANK : 0, 0, 0);
 	} else {
 		tell_why(client);
 	}
@@ -383,7 +383,7 @@ static void forget_held(struct client *client, uint64_t number) {
 
 // Takes in a frame of the server. Returns the event that it is for the owner of the client, or CLIENT_NOTHING.
 static struct client_event on_frame(struct client *client, const struct frame *frame, const char *text) {
-	struct client_event event = {.type = CLIENT_NOTHING, .place = (unsigned)frame->a, .waiting = (unsigned)frame->b};
+	struct client_event event = {.type = CLIENT_NOTHING, .rank = (unsigned)frame->a, .taken = (unsigned)frame->a, .waiting = (unsigned)frame->b};
 	struct held *held;
 	switch (frame->type) {
 	case FRAME_GRANT:
@@ -419,11 +419,11 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 	case FRAME_OBSERVE:
 		event.type = CLIENT_OBSERVE;
 		return event;
-	case FRAME_PLACE:
+	case FRAME_RANK:
 	case FRAME_REPORT:
 		buf_reset(&client->error);
 		buf_add(&client->error, text, frame->len);
-		event.type = frame->type == FRAME_PLACE ? CLIENT_PLACE : CLIENT_REPORT;
+		event.type = frame->type == FRAME_RANK ? CLIENT_RANK : CLIENT_REPORT;
 		(void)(frame->type == FRAME_REPORT && set_slots(client, frame->c));
 		event.text = buf_str(&client->error);
 		return event;

@@ -33,7 +33,7 @@ struct client_config {
 	uint32_t weight;
 	int32_t priority;
 	struct lease_id below; // the lease that this process runs on; number 0: none
-	bool shows_place;      // it gets CLIENT_PLACE whenever its place in the queue changes
+	bool shows_rank;       // it gets CLIENT_RANK whenever its rank in the queue changes
 	bool spare;            // it gets spare slots only: those that nobody else waits for; and no CLIENT_OBSERVE
 	bool reuses;           // it calls client_use_again(), which always fails without this
 	uint64_t deadline;     // now_ns() time until which it waits for a server that does not answer; it waits two seconds at least
@@ -46,8 +46,8 @@ enum client_event_type {
 	CLIENT_GRANTED,        // a lease: `id`, `width`
 	CLIENT_REVOKED,        // a lease, `id`, was taken back before it was in use; client_want() asks for another one
 	CLIENT_RENEWED,        // the client is connected to another server, as the last one has ended: leases that were not in use are void
-	CLIENT_PLACE,          // the client's place in the queue: `place` of `waiting`; `text` says who holds the slots
-	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
+	CLIENT_RANK,           // the client's rank in the queue: `rank` of `waiting`; `text` says who holds the slots
+	CLIENT_REPORT,         // what client_ask() asked for: `taken` slots, `waiting` clients, lines of `text`
 	CLIENT_SLOTS,          // client_slots() and client_why() have changed
 	CLIENT_OBSERVE,           // the server asks what this client sees of its jobs
 	CLIENT_LOST,           // there is no server any more: `text` says why. No lease comes, and no server knows of those in use
@@ -57,7 +57,7 @@ struct client_event {
 	enum client_event_type type;
 	struct lease_id id;
 	uint32_t width;
-	unsigned place, waiting;
+	unsigned rank, taken, waiting;
 	const char *text;      // borrowed until the next call
 };
 
@@ -89,8 +89,8 @@ const char *client_why(const struct client *client);
 // comes as CLIENT_GRANTED.
 void client_want(struct client *client, unsigned n, unsigned width);
 
-// Asks for a CLIENT_REPORT, or for a CLIENT_PLACE. The CLIENT_PLACE comes after all leases that the server can grant the client
-// at once; its `place` is 0 if the client waits for none then.
+// Asks for a CLIENT_REPORT, or for a CLIENT_RANK. The CLIENT_RANK comes after all leases that the server can grant the client
+// at once; its `rank` is 0 if the client waits for none then.
 void client_ask(struct client *client, enum client_event_type type);
 
 // Answers CLIENT_OBSERVE (slots/protocol.h).
@@ -138,10 +138,10 @@ void client_release_and_want(struct client *client, uint64_t number, unsigned n)
 // A server lives as long as it has the lock of NAME.lock, which the client that starts it hands over. The file has the server's epoch
 // and the number of its clients, for the next server. One that finds the number of slots begins with at least as many as are held.
 
-// Starts a server for the pool at that place; it inherits the descriptor of NAME.lock, locked. Equal bounds: the number of slots is
+// Starts a server for the pool of that directory; it inherits the descriptor of NAME.lock, locked. Equal bounds: the number of slots is
 // fixed. Returns 0, or an errno.
 struct pool_dir;
-int server_start(const struct pool_dir *place, int lock_fd, struct slots_bounds bounds) FP_NODISCARD;
+int server_start(const struct pool_dir *pool_dir, int lock_fd, struct slots_bounds bounds) FP_NODISCARD;
 
 // With this first argument main() calls server_main() before anything else. server_main() serves until there are no clients, and
 // returns the exit status.

@@ -56,7 +56,7 @@ struct lease_client {
 	struct lease *lender;       // the lease that it runs on, or NULL
 	struct lease_id lender_id;
 	uint32_t wanted, width;
-	uint64_t since;             // place in the order in which clients began to wait for their next lease
+	uint64_t since;             // rank in the order in which clients began to wait for their next lease
 	uint64_t waits_since;       // the time at which it began to wait for its next lease
 	bool spare;                 // it wants spare slots only: it is not in its batch's `waiting`, and gets no turn
 	void *user;
@@ -743,7 +743,7 @@ uint32_t lease_spare_limit(const struct lease_client *client) {
 	return n > 1 && count_leases(other) < n - 1 ? n - 1 : 0;
 }
 
-unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting) {
+unsigned lease_rank(const struct lease_client *client, unsigned *ret_waiting) {
 	unsigned before = 0, waiting = 0;
 	list_for_each_entry(&client->table->clients, const struct lease_client, other, link) {
 		waiting += lease_waits(other);
@@ -770,7 +770,7 @@ void lease_client_stat(const struct lease_client *client, uint64_t now, struct l
 	*ret_stat = (struct lease_client_stat){
 		.batch = client->batch->name,
 		.wanted = client->wanted > 0 ? client->wanted * attainable(client) : 0,
-		.place = lease_place(client, &waiting),
+		.rank = lease_rank(client, &waiting),
 		.gathers = client->table->gathering == client ? client->width : 0,
 		.virt = fair_virt(fair, &client->batch->fair, now),
 	};

@@ -13,7 +13,7 @@
 // the lent one, and its slots become free: so no slot is kept idle for the client. A lease that its holder gives back while it is lent
 // keeps its slots until the client below gives it back, too.
 //
-// A client may want spare slots only: those that nobody else waits for. Such a client has no turn and no place in the queue. When
+// A client may want spare slots only: those that nobody else waits for. Such a client has no turn and no rank in the queue. When
 // another client begins to wait (lease_is_contended), it is expected to give back what it can. Of several such clients the one
 // with the fewest leases is first; one that has at least two more than another gives one back (lease_spare_limit).
 //
@@ -125,7 +125,7 @@ uint32_t lease_spare_limit(const struct lease_client *client);
 
 // The position of the client among those that wait, in the order in which they began to wait, from 1; 0: it does not wait.
 // *ret_waiting: how many clients wait.
-unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting);
+unsigned lease_rank(const struct lease_client *client, unsigned *ret_waiting);
 
 // Sets the number of slots, at least 1. If more are taken than that, only lent leases are granted until enough slots were given
 // back.
@@ -175,7 +175,7 @@ struct lease_client_stat {
 	const char *batch;         // or NULL
 	unsigned held, slots, lent; // leases, slots that they take, leases that were lent to it
 	uint32_t wanted;           // slots
-	unsigned place;            // lease_place()
+	unsigned rank;             // lease_rank()
 	uint32_t gathers;          // the number of slots that free ones are kept for; 0: none are kept
 	double seconds;            // since it got the oldest of its leases, or, if it has none, since it began to wait
 	double virt;               // service of its batch divided by the batch's weight, in seconds or turns

@@ -12,8 +12,8 @@
 //   USE      a number, b nonce of the job, c: it is the last   REVOKED  a number: it was not used
 //   PROCESS  a number, b pid: a pidfd comes with it            LAST     a number: no other job is to follow; USE is the answer
 //   RELEASE  a number; b and c as a and b of WANT, or c 0      STATE    a: does anybody wait, b: lease_spare_limit()
-//   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT                c: slots of the pool, and STATE_REASON()
-//   OBSERVED struct observation: the answer to OBSERVE         PLACE    a the place among the b clients that wait; text: who holds the slots
+//   STATUS   a STATUS_RANK: RANK is wanted, not REPORT                  c: slots of the pool, and STATE_REASON()
+//   OBSERVED struct observation: the answer to OBSERVE         RANK     a the rank among the b clients that wait; text: who holds the slots
 //                                                              REPORT   a slots taken, b clients that wait, c as in STATE; lines of text
 //                                                              OBSERVE  OBSERVED is wanted
 
@@ -29,11 +29,11 @@ enum { PROTOCOL_VERSION = 6, PROTOCOL_TEXT_MAX = 64 * 1024 * 1024 };
 
 enum frame_type {
 	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLDS, FRAME_STATUS, FRAME_PROCESS, FRAME_OBSERVED,
-	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_PLACE, FRAME_REPORT, FRAME_OBSERVE, FRAME_LAST,
+	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_RANK, FRAME_REPORT, FRAME_OBSERVE, FRAME_LAST,
 };
 
 #define LEASE_LENT (UINT64_C(1) << 32)
-enum { STATUS_PLACE = 1 };
+enum { STATUS_RANK = 1 };
 #define STATE_REASON(c) ((unsigned)((c) >> 32)) // enum controller_reason: why there are so many slots
 
 struct frame {
@@ -43,7 +43,7 @@ struct frame {
 };
 
 enum hello_flags {
-	HELLO_SHOWS_PLACE = 1, // the client wants PLACE frames
+	HELLO_SHOWS_RANK = 1, // the client wants RANK frames
 	HELLO_SPARE = 2,       // the client wants only slots that nobody else waits for
 	HELLO_OBSERVES = 4,       // the client answers OBSERVE
 };

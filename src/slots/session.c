@@ -189,7 +189,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 		return refuse(session, "too many fairpars run below each other");
 	}
 	session->pid = hello.pid;
-	session->shows_place = hello.flags & HELLO_SHOWS_PLACE;
+	session->shows_rank = hello.flags & HELLO_SHOWS_RANK;
 	session->observes = hello.flags & HELLO_OBSERVES;
 	session->state = (struct frame){.type = FRAME_STATE, .c = slots_and_reason(all)};
 	send_frame(session, FRAME_WELCOME, (uint32_t)session->state.c, all->config.bounds.least, all->config.bounds.most);
@@ -224,7 +224,7 @@ static uint32_t shown_pid(const struct session *session) {
 	return session->nprocesses > 0 ? session->processes[0].pid : session->pid;
 }
 
-// Sends a line for each other client: "PID HELD SLOTS LENT WANTED PLACE VIRT GATHERS SECONDS", then, each behind a tab, batch, directory and label.
+// Sends a line for each other client: "PID HELD SLOTS LENT WANTED RANK VIRT GATHERS SECONDS", then, each behind a tab, batch, directory and label.
 static void report(struct session *session, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct lease_stat stat;
@@ -236,7 +236,7 @@ static void report(struct session *session, uint64_t now) {
 		}
 		lease_client_stat(other->client, now, &client);
 		buf_printf(&text, "%u %u %u %u %u %u %.3f %u %.3f", shown_pid(other), client.held, client.slots, client.lent, client.wanted,
-		           client.place, client.virt, client.gathers, client.seconds);
+		           client.rank, client.virt, client.gathers, client.seconds);
 		const char *texts[] = {client.batch ? client.batch : "", other->dir, other->label};
 		for (unsigned i = 0; i < 3; ++i) {
 			buf_addc(&text, '\t');
@@ -334,8 +334,8 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 		release(session, frame->a, now);
 		return frame->c == 0 || want(session, frame->b, frame->c, now);
 	case FRAME_STATUS:
-		if (frame->a == STATUS_PLACE) {
-			session->asks_place = true;
+		if (frame->a == STATUS_RANK) {
+			session->asks_rank = true;
 		} else {
 			report(session, now);
 		}
@@ -553,14 +553,14 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 				session->state = state;
 				frame_add(&session->out, state, NULL, 0);
 			}
-			unsigned waiting, place = session->shows_place || session->asks_place ? lease_place(session->client, &waiting) : 0;
-			if (session->asks_place || (place > 0 && (place != session->place || waiting != session->waiting))) {
+			unsigned waiting, rank = session->shows_rank || session->asks_rank ? lease_rank(session->client, &waiting) : 0;
+			if (session->asks_rank || (rank > 0 && (rank != session->rank || waiting != session->waiting))) {
 				FP_CLEANUP(buf_fini) struct buf holders = BUF_INIT;
-				session->place = place;
+				session->rank = rank;
 				session->waiting = waiting;
-				session->asks_place = false;
+				session->asks_rank = false;
 				add_holders(session, now, &holders);
-				send_text(session, FRAME_PLACE, place, waiting, 0, &holders);
+				send_text(session, FRAME_RANK, rank, waiting, 0, &holders);
 			}
 		}
 	}

@@ -51,11 +51,11 @@ struct session {
 	uint64_t since;            // when it connected; or, after its HELLO, when it said that
 	bool has_lost_lease;       // it has named no lease that it runs on, but a process above it may have one
 	bool closed;               // the client has gone, and the session waits for the end of its processes
-	bool shows_place;
-	bool asks_place;           // it has asked for its place, and is answered once all free slots are granted
+	bool shows_rank;
+	bool asks_rank;            // it has asked for its rank, and is answered once all free slots are granted
 	// what the client was told last:
 	struct frame state;
-	unsigned place, waiting;   // its position in the queue, and how many wait
+	unsigned rank, waiting;    // its rank in the queue, and how many wait
 	bool observes;             // it can be asked for observations
 	bool asked;                // it was asked for the present sample, and has not answered
 	struct observation observation; // the answer; until it comes: all slots of the client are busy

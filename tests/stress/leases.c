@@ -112,10 +112,10 @@ static void granted(struct visitor *visitor, struct lease_id lease) {
 	expect(++held <= SLOTS, "no more leases are held than there are slots");
 }
 
-// What has happened to the client. Returns whether the answer about its place was among it.
+// What has happened to the client. Returns whether the answer about its rank was among it.
 static bool listen_to(struct visitor *visitor) {
 	struct client_event event;
-	bool placed = false;
+	bool ranked = false;
 	while ((event = client_next(visitor->client)).type != CLIENT_NOTHING) {
 		expect(event.type != CLIENT_LOST && event.type != CLIENT_RENEWED, "the server lives");
 		if (event.type == CLIENT_GRANTED) {
@@ -123,9 +123,9 @@ static bool listen_to(struct visitor *visitor) {
 		} else if (event.type == CLIENT_REVOKED) {
 			client_want(visitor->client, 1, 1);
 		}
-		placed = placed || event.type == CLIENT_PLACE;
+		ranked = ranked || event.type == CLIENT_RANK;
 	}
-	return placed;
+	return ranked;
 }
 
 // Asks for a lease. When this returns, the server knows.
@@ -133,7 +133,7 @@ static void ask(struct visitor *visitor) {
 	struct pollfd poll_fd = {.fd = client_fd(visitor->client), .events = POLLIN};
 	visitor->since = ++waits;
 	client_want(visitor->client, 1, 1);
-	client_ask(visitor->client, CLIENT_PLACE);
+	client_ask(visitor->client, CLIENT_RANK);
 	while (!listen_to(visitor)) {
 		(void)poll(&poll_fd, 1, -1);
 	}

@@ -116,7 +116,7 @@ static void test_spare(void) {
 	want(&world, 'a', 1);
 	check_string(grants(&world), "ass");
 	check(!lease_is_contended(world.table)); // for what is spare nobody has to give anything back
-	check_equal(lease_place(world.clients['s' - 'a'], &waiting), 0);
+	check_equal(lease_rank(world.clients['s' - 'a'], &waiting), 0);
 	check_equal(waiting, 0);
 	want(&world, 't', 1);
 	want(&world, 'a', 1);
@@ -638,22 +638,22 @@ static void test_recovery(void) {
 	world_fini(&old);
 }
 
-static void test_recovery_places(void) {
+static void test_recovery_ranks(void) {
 	struct world world;
 	unsigned waiting;
 	world_recover(&world, 1);
 	for (char name = 'a'; name <= 'c'; ++name) {
 		join(&world, name);
 		want(&world, name, 1);
-		want(&world, name, 2); // more of them, at the same place
+		want(&world, name, 2); // more of them, at the same rank
 	}
 	for (unsigned i = 0; i < 3; ++i) {
-		check_equal(lease_place(world.clients[i], &waiting), i + 1);
+		check_equal(lease_rank(world.clients[i], &waiting), i + 1);
 	}
 	check_equal(waiting, 3);
 	lease_open(world.table, 0);
 	for (unsigned i = 0; i < 3; ++i) {
-		check_equal(lease_place(world.clients[i], &waiting), i + 1);
+		check_equal(lease_rank(world.clients[i], &waiting), i + 1);
 	}
 	world_fini(&world);
 }
@@ -939,7 +939,7 @@ int main(int argc, char *argv[]) {
 		TEST("a client never waits for slots that its own parent holds", test_gathers_what_it_was_lent),
 		TEST("nobody uses or returns the lease of another", test_foreign),
 		TEST("a new server learns who holds what, in any order", test_recovery),
-		TEST("those that wait while a server learns who holds what have places, one each", test_recovery_places),
+		TEST("those that wait while a server learns who holds what have ranks, one each", test_recovery_ranks),
 		TEST("who names a lease of a pool that is no more is lent nothing by the next one", test_stale_nonce),
 		TEST("what was lent by a client that did not come back takes a slot", test_recovery_orphan),
 		TEST("who comes back late keeps what it has, and nothing is granted until that evens out", test_recovery_late),

@@ -150,7 +150,7 @@ static void add_counter(struct chrome *chrome, unsigned class, enum counter coun
 
 // ---- arrows ----
 
-// Returns the place where the item's attempts are remembered; it may hold those of another item.
+// Returns the entry where the item's attempts are remembered; it may hold those of another item.
 static struct origins *origins_at(struct chrome *chrome, uint64_t seq) {
 	return &chrome->origins[seq % CHROME_ORIGINS];
 }

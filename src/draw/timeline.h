@@ -132,7 +132,7 @@ void timeline_fini(struct timeline *timeline);
 // attempts_finish() adds the attempts that have not ended.
 void timeline_on_event(void *arg, const struct event *event);
 
-// The place of the event time `at` on the axis in pixels, 0 to TIMELINE_WIDTH.
+// The position of the event time `at` on the axis in pixels, 0 to TIMELINE_WIDTH.
 double timeline_x(const struct timeline *timeline, uint64_t at);
 
 // A round distance in nanoseconds such that at most `most` marks fit on the axis.

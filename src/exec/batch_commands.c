@@ -44,7 +44,7 @@ void batch_command_on_failure(struct worker_state *state, const struct job *fail
 	struct result result;
 	job.role = ROLE_ON_FAILURE;
 	job.told = ended;
-	job.item.order = job.item.queued = job.item.from = job.pause = 0; // it is no item: its output has no place in the order
+	job.item.order = job.item.queued = job.item.from = job.pause = 0; // it is no item: its output has no rank in the order
 	job.block = NULL;
 	job.step = 0;
 	job.spool = NULL;

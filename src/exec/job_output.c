@@ -54,7 +54,7 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 		}
 		buf_addc(&tag, '\t');
 	}
-	// what is no item (order 0) has no place in the order
+	// what is no item (order 0) has no rank in the order
 	struct output_queue *output_queue = job->item.order ? job->batch->output_queue : NULL;
 	enum writer_mode mode = output == OUTPUT_LINE_BUFFER ? WRITER_LINE_BUFFER : WRITER_GROUP;
 	mode = run->options->show.latest_line && !run->options->dry_run ? WRITER_LATEST : mode;

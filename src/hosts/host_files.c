@@ -85,8 +85,8 @@ static void begin_path(struct transfer *transfer, const char *path) {
 		end_path(transfer, path, why);
 		return;
 	}
-	const struct file_place here = {.dir = buf_str(&route.here), .name = buf_str(&route.name), .temp = temp};
-	const struct file_place there = {.dir = route.is_absolute ? here.dir : dir, .name = here.name, .temp = temp};
+	const struct file_location here = {.dir = buf_str(&route.here), .name = buf_str(&route.name), .temp = temp};
+	const struct file_location there = {.dir = route.is_absolute ? here.dir : dir, .name = here.name, .temp = temp};
 	transfer->copy = file_copy_new(goes, &here);
 	file_talk_add_item(&transfer->out, goes ? ITEM_GOES : ITEM_COMES, &there);
 }
@@ -98,7 +98,7 @@ static void remove_paths(struct transfer *transfer, const struct buf *paths, enu
 		if (file_route(&route, path, way, &why) == 0) {
 			FP_CLEANUP(buf_fini) struct buf below_root = BUF_INIT;
 			buf_printf(&below_root, ".%s%s", strcmp(buf_str(&route.here), "/") == 0 ? "" : buf_str(&route.here), buf_str(&route.name) + 1);
-			file_talk_add_item(&transfer->out, ITEM_REMOVED, &(struct file_place){
+			file_talk_add_item(&transfer->out, ITEM_REMOVED, &(struct file_location){
 				.dir = route.is_absolute ? "/" : dir ? dir : "",
 				.name = route.is_absolute ? buf_str(&below_root) : buf_str(&route.name),
 				.temp = "",
@@ -116,7 +116,7 @@ static void end_transfer(struct transfer *transfer) {
 		remove_paths(transfer, transfer->came, FILE_COMES);
 	}
 	if (transfer->removes_dir && !failed) {
-		file_talk_add_item(&transfer->out, ITEM_TREE_REMOVED, &(struct file_place){.dir = transfer->dir, .name = "", .temp = ""});
+		file_talk_add_item(&transfer->out, ITEM_TREE_REMOVED, &(struct file_location){.dir = transfer->dir, .name = "", .temp = ""});
 	}
 	file_talk_add_item(&transfer->out, ITEM_LAST, NULL);
 	transfer->state = ENDED;

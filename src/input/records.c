@@ -42,7 +42,7 @@ static void add_unescaped(struct buf *buf, const char *text) {
 	}
 }
 
-// The last place of the (not empty) text in the bytes, or NULL.
+// The last occurrence of the (not empty) text in the bytes, or NULL.
 static const char *find_last(const char *bytes, size_t len, const struct buf *text) {
 	if (len < text->len) {
 		return NULL;
@@ -58,7 +58,7 @@ static const char *find_last(const char *bytes, size_t len, const struct buf *te
 	return NULL;
 }
 
-// Returns the offset of the first place of the text from `from` on; for an empty text that is `from`. SIZE_MAX: none.
+// Returns the offset of the first occurrence of the text from `from` on; for an empty text that is `from`. SIZE_MAX: none.
 static size_t find_next(const char *bytes, size_t len, size_t from, const struct buf *text) {
 	const char *at = NULL;
 	if (from < len && text->len == 1) { // nearly always, and memmem() takes three times as long

@@ -42,7 +42,7 @@
 // Behind what is ready is a line that is not complete (WRITER_LINE_BUFFER only). In a rope such a line begins a new piece.
 //
 // A spool is used by its job's thread until spool_finish(), then by whoever has the turn to write. The one exception is
-// WRITER_LINE_BUFFER with a place in an order: the lines of a job whose turn in its queue comes are taken by the thread that
+// WRITER_LINE_BUFFER with a rank in an order: the lines of a job whose turn in its queue comes are taken by the thread that
 // ended the turn before it (output_queue_promote()), under the lock of the writer, and only while `busy` says that the job's own
 // thread does not use the spool.
 
@@ -185,7 +185,7 @@ static inline bool spool_is_ready(const struct spool *spool) {
 	return spool->stream[0].ready > 0 || spool->stream[1].ready > 0;
 }
 
-// False without keep_order, and for a job that has no place in the order. Never changes: with or without the lock.
+// False without keep_order, and for a job that has no rank in the order. Never changes: with or without the lock.
 static inline bool spool_is_ordered(const struct spool *spool) {
 	return spool->queue != &spool->writer->arrival;
 }
@@ -195,7 +195,7 @@ static inline bool spool_is_next(const struct spool *spool) {
 	return !spool_is_ordered(spool) || (spool->order == spool->queue->window.first && !spool->queue->waits);
 }
 
-// True for WRITER_LINE_BUFFER with a place in an order: the spool is shared with output_queue_promote().
+// True for WRITER_LINE_BUFFER with a rank in an order: the spool is shared with output_queue_promote().
 static inline bool spool_is_line_ordered(const struct spool *spool) {
 	return spool_is_line_buffered(spool) && spool_is_ordered(spool);
 }
@@ -235,11 +235,11 @@ void output_queue_fini(struct output_queue *queue);
 // Puts the reference behind all else that may be written of the queue. To be followed by output_queue_refresh().
 void output_queue_push(struct output_queue *queue, struct ref ref);
 
-// Puts the reference in the place of job `order`, which has not had its turn. To be followed by output_queue_refresh(),
+// Puts in the reference of job `order`, which has not had its turn. To be followed by output_queue_refresh(),
 // unless it is REF_OPEN.
-void output_queue_place(struct output_queue *queue, uint64_t order, struct ref ref);
+void output_queue_put(struct output_queue *queue, uint64_t order, struct ref ref);
 
-// Brings the queue's place in writer->ready up to date after any change; frees a closed queue when all of it is written.
+// Brings the queue's position in writer->ready up to date after any change; frees a closed queue when all of it is written.
 void output_queue_refresh(struct writer *writer, struct output_queue *queue);
 
 // Returns the next reference that may be written, of the queue that has waited longest: queues take turns. One queue must be ready.

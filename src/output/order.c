@@ -83,7 +83,7 @@ void output_queue_push(struct output_queue *queue, struct ref ref) {
 	ring_set(&queue->writable, queue->writable.end, ref);
 }
 
-void output_queue_place(struct output_queue *queue, uint64_t order, struct ref ref) {
+void output_queue_put(struct output_queue *queue, uint64_t order, struct ref ref) {
 	ring_set(&queue->window, order, ref);
 }
 

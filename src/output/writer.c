@@ -81,7 +81,7 @@ struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint
 	spool->mode = mode;
 	++writer->open;
 	if (spool_is_line_ordered(spool)) {
-		output_queue_place(queue, order, (struct ref){REF_OPEN, .spool = spool});
+		output_queue_put(queue, order, (struct ref){REF_OPEN, .spool = spool});
 	}
 	mutex_unlock(&writer->lock);
 	buf_add(&spool->tag, tag, tag ? tag_len : 0);
@@ -116,7 +116,7 @@ void spool_finish(struct spool *spool) {
 		spool_recycle_locked(spool);
 	}
 	if (is_ordered) {
-		output_queue_place(queue, order, ref);
+		output_queue_put(queue, order, ref);
 	} else if (ref.kind != REF_DONE) {
 		output_queue_push(queue, ref);
 	}
@@ -134,7 +134,7 @@ void writer_skip(struct writer *writer, struct output_queue *queue, uint64_t ord
 		return;
 	}
 	mutex_lock(&writer->lock);
-	output_queue_place(queue, order, (struct ref){.kind = REF_DONE});
+	output_queue_put(queue, order, (struct ref){.kind = REF_DONE});
 	output_queue_refresh(writer, queue);
 	turn_pump(writer);
 	mutex_unlock(&writer->lock);

@@ -79,7 +79,7 @@ void output_queue_close(struct writer *writer, struct output_queue *queue);
 void output_queue_follow(struct writer *writer, struct output_queue *queue, struct output_queue *before);
 
 // Opens the spool of the job with number `order` (from 1, without gaps) in its queue, to be shown as `mode` says; with
-// queue NULL it has no place in the order, and waits for nobody. Costs next to nothing until a byte comes. `tag`, if not
+// queue NULL it has no rank in the order, and waits for nobody. Costs next to nothing until a byte comes. `tag`, if not
 // NULL, is put in front of every line of both streams (copied, `tag_len` bytes), as GNU parallel does: a carriage return
 // ends a line too, an empty output has no tag, a last line without a newline gets none. Memory of finished spools is used
 // again. A spool is used by one thread at a time.

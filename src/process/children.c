@@ -32,7 +32,7 @@ static int parse_step(const char **at, struct term_seq *seq, const char **ret_er
 		*ret_error = "there is no such signal";
 		return -1;
 	}
-	// one place is kept for the final KILL
+	// one entry is kept for the final KILL
 	if (seq->nsteps + 1 >= sizeof(seq->steps) / sizeof(seq->steps[0])) {
 		*ret_error = "too many signals";
 		return -1;

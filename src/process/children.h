@@ -2,7 +2,7 @@
 //
 // [C1] An entry is listed from before its child executes until just before the child is reaped. So the child's pid, and the
 //      number of its group, are nobody else's while they are listed, and every program that runs is listed. The child itself
-//      writes what kill(2) takes for it into its reserved place (spawn_config.listed). Enforced by child_run(): unlist,
+//      writes what kill(2) takes for it into its reserved entry (spawn_config.listed). Enforced by child_run(): unlist,
 //      then wait4().
 // [C2] All signals to groups go to listed entries: under the lock, or by the entry's own worker, which alone unlists
 //      it. The guardian and children_last_words() read the table without the lock; for them [C1] is enough.
@@ -75,7 +75,7 @@ struct children {
 	atomic_bool has_stopped; // a message has said that the terminal stopped a job
 };
 
-// children_reserve() reserves a place in the guardian's table, for spawn_config.listed. children_release() gives the place back
+// children_reserve() reserves an entry of the guardian's table, for spawn_config.listed. children_release() gives the entry back
 // if the child did not start.
 atomic_int *children_reserve(struct children *children, struct running_child *running);
 void children_release(struct children *children, struct running_child *running);

@@ -15,7 +15,7 @@
 
 enum { STOP_MS = 100 };
 
-// Starts the guardian before the child, so that the child is never without one. Returns the place of the child in the table. (A
+// Starts the guardian before the child, so that the child is never without one. Returns the child's entry in the table. (A
 // parent-death signal would also end a process that has called setsid(2).)
 static atomic_int *start_guardian(struct guardian *guardian, const char *cookie) {
 	guardian_init(guardian);

@@ -128,7 +128,7 @@ const struct source_config *job_records_source(const struct run *run);
 uint64_t job_records_seq(const struct run *run, uint64_t n);
 
 // Decides whether --resume leaves the item out. Returns true if the log has the item as done: it was counted as done, and its
-// place in the order of output was skipped. Else returns false and sets item->earlier.
+// rank in the order of output was skipped. Else returns false and sets item->earlier.
 //
 // An item of a batch that emits is never left out, because its lines must come again. Neither is one whose batch needs, or that
 // was emitted by, something that runs again (batch->again; EARLIER_CHANGED in item->earlier). Called when the item gets its

@@ -19,12 +19,12 @@ enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 const char file_is_deep[] = "it is more than 512 directories deep";
 
-struct file_copy *file_copy_new(bool is_sender, const struct file_place *place) {
+struct file_copy *file_copy_new(bool is_sender, const struct file_location *location) {
 	struct file_copy *copy = NEW(struct file_copy);
 	*copy = (struct file_copy){.is_sender = is_sender, .dir_fd = -1, .fd = -1, .window = FILE_WINDOW};
-	copy->dir = xstrdup(place->dir);
-	copy->name = xstrdup(place->name);
-	copy->temp = xstrdup(place->temp);
+	copy->dir = xstrdup(location->dir);
+	copy->name = xstrdup(location->name);
+	copy->temp = xstrdup(location->temp);
 	copy->base = path_base(copy->name);
 	return copy;
 }

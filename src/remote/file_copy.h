@@ -32,7 +32,7 @@ enum file_look { LOOK_NOT_YET, LOOK_OTHER, LOOK_UNKNOWN, LOOK_SAME };
 
 #define FILE_TEMP ".fairpar." // and 16 hex digits: a temporary name
 
-struct file_place {
+struct file_location {
 	const char *dir;           // the name is below it; "": the present directory
 	const char *name;          // "./a/b", as file_route.name has it
 	const char *temp;          // the temporary name
@@ -69,8 +69,8 @@ struct file_copy {
 	size_t skipped;            // depth below a directory that could not be made
 };
 
-// Makes one end. The place is copied. file_copy_free() takes back what is not whole, and frees; NULL-safe.
-struct file_copy *file_copy_new(bool is_sender, const struct file_place *place);
+// Makes one end. The location is copied. file_copy_free() takes back what is not whole, and frees; NULL-safe.
+struct file_copy *file_copy_new(bool is_sender, const struct file_location *location);
 void file_copy_free(struct file_copy *copy);
 
 // Takes a frame of the other end: entry, data, hole, end, fail, note or room. Returns NULL, or why it cannot be (static text).

@@ -51,7 +51,7 @@ static void begin_file(struct file_copy *copy, const struct stat *stat, const ch
 	send_entry(copy, FILE_REGULAR, stat, name, strlen(name));
 }
 
-// Passes over a hole at the present place. Returns how many bytes of data are behind it, at most.
+// Passes over a hole at the present position. Returns how many bytes of data are behind it, at most.
 static uint64_t find_data(struct file_copy *copy) {
 	if (copy->offset < copy->data_end) {
 		return copy->data_end - copy->offset;

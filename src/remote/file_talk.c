@@ -69,10 +69,10 @@ void file_talk_run(struct file_talk *talk, enum wire_sender from, mutex *lock) {
 
 // ---- items ----
 
-void file_talk_add_item(struct buf *out, enum file_item item, const struct file_place *place) {
+void file_talk_add_item(struct buf *out, enum file_item item, const struct file_location *location) {
 	FP_CLEANUP(buf_fini) struct buf paths = BUF_INIT;
-	if (place) {
-		buf_printf(&paths, "%s%c%s%c%s%c", place->dir, 0, place->name, 0, place->temp, 0);
+	if (location) {
+		buf_printf(&paths, "%s%c%s%c%s%c", location->dir, 0, location->name, 0, location->temp, 0);
 	}
 	wire_write(out, &(struct wire_frame){.type = FRAME_ITEM, .numbers = {0, item}, .payload = paths.data, .size = paths.len});
 }
@@ -87,15 +87,15 @@ struct file_server {
 static const char *on_item(struct file_server *server, const struct wire_frame *frame) {
 	const char *at = frame->payload, *end = at + frame->size;
 	const char *dir = strings_next(&at, end, 1), *name = strings_next(&at, end, 1), *temp = strings_next(&at, end, 1);
-	const struct file_place place = {.dir = dir, .name = name, .temp = temp};
+	const struct file_location location = {.dir = dir, .name = name, .temp = temp};
 	if (frame->numbers[1] >= FILE_ITEMS || (server->copy && !server->copy->is_over) || (!temp && frame->numbers[1] != ITEM_LAST)) {
 		return "it has named a file that cannot be, or before the last one is over";
 	}
 	file_copy_free(server->copy);
 	server->copy = NULL;
 	switch ((enum file_item)frame->numbers[1]) {
-	case ITEM_GOES: server->copy = file_copy_new(/* is_sender */ false, &place); break;
-	case ITEM_COMES: server->copy = file_copy_new(/* is_sender */ true, &place); break;
+	case ITEM_GOES: server->copy = file_copy_new(/* is_sender */ false, &location); break;
+	case ITEM_COMES: server->copy = file_copy_new(/* is_sender */ true, &location); break;
 	case ITEM_REMOVED: remove_file(dir, name); break;
 	case ITEM_TREE_REMOVED: remove_tree(dir); break;
 	case ITEM_LAST:

@@ -36,8 +36,8 @@ void file_talk_end(struct file_talk *talk);
 // The talker's work: exchanges frames until all is said or no more come. `from`: which side the other end is. Called without the lock.
 void file_talk_run(struct file_talk *talk, enum wire_sender from, mutex *lock);
 
-// Appends an `item` frame; `place` is NULL for ITEM_LAST.
-void file_talk_add_item(struct buf *out, enum file_item item, const struct file_place *place);
+// Appends an `item` frame; `location` is NULL for ITEM_LAST.
+void file_talk_add_item(struct buf *out, enum file_item item, const struct file_location *location);
 
 // The talker's work in a worker: as file_talk_run(), and then removes what is not whole. Returns whether the last item is done.
 bool file_talk_serve(struct file_talk *talk, mutex *lock);

@@ -400,13 +400,13 @@ int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus
 			return 0;
 		}
 	}
-	const char *place = strstr(text, "{}");
-	if (!place || strstr(place + 2, "{}")) {
+	const char *braces = strstr(text, "{}");
+	if (!braces || strstr(braces + 2, "{}")) {
 		return error_text(ret_error, "--launch '%s' has to hold {} once: it stands for the worker's command line", text_shows(text));
 	}
 	FP_CLEANUP(buf_fini) struct buf rest = BUF_INIT;
 	buf_add_until(&rest, text, "{}");
-	buf_adds(&rest, place + 2);
+	buf_adds(&rest, braces + 2);
 	while (rest.len > 0 && text_is_space(rest.data[rest.len - 1])) {
 		rest.data[--rest.len] = '\0';
 	}

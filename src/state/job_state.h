@@ -34,7 +34,7 @@ struct item {
 	uint32_t items;       // that one process gets; more than 1: a pack
 	uint64_t seq;         // {#}, over the run
 	uint64_t number;      // within its batch: FAIRPAR_JOB is BATCH#number
-	uint64_t order;       // of its output within its batch, from 1; 0: it has no place in the order
+	uint64_t order;       // of its output within its batch, from 1; 0: it has no rank in the order
 	uint64_t queued;      // when, now_ns() time
 	uint64_t from;        // seq of the job that emitted it, or 0
 	void *own;            // the struct added_job, or the struct block of --pipe, which its job frees; or NULL

@@ -163,7 +163,7 @@ static size_t count_ordinary(const struct xargs_words *words, const char *at, si
 }
 
 // Adds the items at `at` up to a delimiter, if all fit into the line. Returns their bytes, delimiters included; or 0, and in *ret_next
-// the place where it may be tried again: not at once, for what is special is likely to come often.
+// the position where it may be tried again: not at once, for what is special is likely to come often.
 static size_t add_block(struct xargs_words *words, const char *at, const char *end, const char **ret_next) {
 	char block[WORDS_BLOCK], delimiter = words->options->words.literal ? words->options->words.delimiter : '\n';
 	size_t most = (size_t)(end - at) < WORDS_BLOCK ? (size_t)(end - at) : WORDS_BLOCK, len = count_ordinary(words, at, most);

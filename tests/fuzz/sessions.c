@@ -207,7 +207,7 @@ static void send_hello(struct world *world, struct peer *peer) {
 		.below_nonce = below.id.nonce,
 		.weight = next_byte(world),
 		.priority = (int32_t)(next_byte(world) % 5) - 2,
-		.flags = (flags & 8 ? HELLO_SHOWS_PLACE : 0) | (flags & 32 ? HELLO_SPARE : 0) | (flags & 64 ? HELLO_OBSERVES : 0),
+		.flags = (flags & 8 ? HELLO_SHOWS_RANK : 0) | (flags & 32 ? HELLO_SPARE : 0) | (flags & 64 ? HELLO_OBSERVES : 0),
 	};
 	struct buf text = BUF_INIT;
 	buf_add(&text, &hello, sizeof(hello));

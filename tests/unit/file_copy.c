@@ -128,7 +128,7 @@ static void check_same_trees(const char *a, const char *b) {
 // ---- two ends ----
 
 static struct file_copy *open_end(bool is_sender, const char *dir, const char *name) {
-	return file_copy_new(is_sender, &(struct file_place){.dir = dir, .name = name, .temp = ".fairpar.0123"});
+	return file_copy_new(is_sender, &(struct file_location){.dir = dir, .name = name, .temp = ".fairpar.0123"});
 }
 
 // Passes the frames on to the other end. Returns NULL, or why it does not take them.

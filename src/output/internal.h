@@ -75,7 +75,7 @@ struct spool {
 	uint64_t order;
 	enum writer_mode mode;
 	char *block;                // or NULL: not yet needed, or given back
-	struct piece record;        // if it has bytes: the spool is empty and stands for this record until it is written
+	struct piece piece;        // if it has bytes: the spool is empty and stands for this piece until it is written
 	struct stream stream[STREAMS];
 	struct buf tag, receipt;    // their memory is kept from job to job
 	atomic_bool live;           // spool_set_live()
@@ -97,14 +97,14 @@ enum ref_kind {
 	REF_DONE,    // there is nothing to write
 	REF_OPEN,    // the job's spool, which is still being filled (WRITER_LINE_BUFFER)
 	REF_SPOOL,
-	REF_RECORD,
+	REF_PIECE,
 };
 
 struct ref {
 	enum ref_kind kind;
 	union {
 		struct spool *spool;
-		struct piece record;
+		struct piece piece;
 	};
 };
 
@@ -312,15 +312,15 @@ void spool_compact(struct spool *spool);
 // WRITER_LATEST, at the end of the job: makes its last line all of its output, to be written as with WRITER_GROUP.
 void spool_keep_latest(struct spool *spool);
 
-// A record is what is ready of a small output, tag and receipt included, in one piece. True if the output fits in one: it is
+// What is ready of a small output, tag and receipt included, may be one piece. True if the output fits in one: it is
 // not too long, not in a rope, and not the rest of a line with a tag.
-bool spool_fits_record(const struct spool *spool);
+bool spool_fits_piece(const struct spool *spool);
 
-// Copies what is ready into a record. False with errno if there is no room for it.
-bool spool_to_record(const struct spool *spool, struct piece *ret_record);
+// Copies what is ready into a piece. False with errno if there is no room for it.
+bool spool_to_piece(const struct spool *spool, struct piece *ret_piece);
 
-// Fills the empty spool with the output that the bytes `mem` of a record hold.
-void spool_unpack(struct spool *spool, const char *mem);
+// Fills the empty spool with the output that the bytes `mem` of a piece hold.
+void spool_from_piece(struct spool *spool, const char *mem);
 
 // Moves bytes of the area up to `until` to the rope; with `force` also beyond the store's bounds. False with errno if
 // there is no room for all.

@@ -1,4 +1,4 @@
-// The bytes that a spool holds: its areas, ropes and records, what of them may be written, the last line; and spools for reuse.
+// The bytes that a spool holds: its areas, ropes and pieces, what of them may be written, the last line; and spools for reuse.
 
 #include "output/internal.h"
 
@@ -8,7 +8,7 @@
 
 enum {
 	SPARE_SPOOLS = 8,       // kept beyond one for each open spool
-	RECORD_MAX = 32 * 1024, // bytes of a record
+	SMALL_MAX = 32 * 1024,  // bytes of an output that is held as one piece
 };
 
 void spool_free(struct spool *spool) {
@@ -81,31 +81,31 @@ static void spool_move_ready(struct spool *to, struct spool *from) {
 	}
 }
 
-// ---- records
+// ---- pieces
 
-// What stands in front of a record's bytes.
-struct record_head {
+// What stands in front of a piece's bytes.
+struct piece_head {
 	uint32_t tag_len, receipt_len;
 	uint32_t len[STREAMS];
 };
 
-static size_t record_size(const struct spool *spool) {
-	return sizeof(struct record_head) + spool->tag.len + spool->receipt.len + (size_t)(spool->stream[0].ready + spool->stream[1].ready);
+static size_t piece_size(const struct spool *spool) {
+	return sizeof(struct piece_head) + spool->tag.len + spool->receipt.len + (size_t)(spool->stream[0].ready + spool->stream[1].ready);
 }
 
-bool spool_fits_record(const struct spool *spool) {
+bool spool_fits_piece(const struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
 		const struct stream *stream = &spool->stream[i];
 		if (stream->tag.in_line || (stream->rope.len > 0 && stream->ready > 0)) {
 			return false;
 		}
 	}
-	return record_size(spool) <= RECORD_MAX;
+	return piece_size(spool) <= SMALL_MAX;
 }
 
-bool spool_to_record(const struct spool *spool, struct piece *ret_record) {
-	size_t size = record_size(spool);
-	struct record_head head = {(uint32_t)spool->tag.len, (uint32_t)spool->receipt.len,
+bool spool_to_piece(const struct spool *spool, struct piece *ret_piece) {
+	size_t size = piece_size(spool);
+	struct piece_head head = {(uint32_t)spool->tag.len, (uint32_t)spool->receipt.len,
 		{(uint32_t)spool->stream[0].ready, (uint32_t)spool->stream[1].ready}};
 	char *mem = xmalloc(size), *to = put_bytes(mem, &head, sizeof(head));
 	to = put_bytes(to, spool->tag.data, head.tag_len);
@@ -113,7 +113,7 @@ bool spool_to_record(const struct spool *spool, struct piece *ret_record) {
 	for (int i = 0; i < STREAMS; ++i) {
 		to = put_bytes(to, spool->block ? spool_area(spool, i) + spool->stream[i].start : NULL, head.len[i]);
 	}
-	bool is_held = store_take(spool->writer->store, mem, size, ret_record);
+	bool is_held = store_take(spool->writer->store, mem, size, ret_piece);
 	if (!is_held) {
 		int error = errno;
 		free(mem);
@@ -122,8 +122,8 @@ bool spool_to_record(const struct spool *spool, struct piece *ret_record) {
 	return is_held;
 }
 
-void spool_unpack(struct spool *spool, const char *mem) {
-	struct record_head head;
+void spool_from_piece(struct spool *spool, const char *mem) {
+	struct piece_head head;
 	memcpy(&head, mem, sizeof(head));
 	mem += sizeof(head);
 	buf_add(&spool->tag, mem, head.tag_len);

@@ -69,23 +69,23 @@ static bool turn_write_stream(struct writer *writer, struct spool *spool, int i,
 	return true;
 }
 
-// Fills the spool from its record.
-static void turn_unpack(struct writer *writer, struct spool *spool) {
-	struct piece record = spool->record;
-	spool->record = (struct piece){.len = 0};
-	if (!record.in_file) {
-		spool_unpack(spool, record.mem);
-	} else if (piece_read(writer->store, &record, 0, turn_scratch(writer), record.len) == 0) {
-		spool_unpack(spool, writer->scratch);
+// Fills the spool from its piece.
+static void turn_read_piece(struct writer *writer, struct spool *spool) {
+	struct piece piece = spool->piece;
+	spool->piece = (struct piece){.len = 0};
+	if (!piece.in_file) {
+		spool_from_piece(spool, piece.mem);
+	} else if (piece_read(writer->store, &piece, 0, turn_scratch(writer), piece.len) == 0) {
+		spool_from_piece(spool, writer->scratch);
 	} else {
 		writer_fail(writer, 2, errno);
 	}
-	piece_free(writer->store, &record);
+	piece_free(writer->store, &piece);
 }
 
 bool turn_write(struct writer *writer, struct spool *spool, bool wait) {
-	if (spool->record.len > 0) {
-		turn_unpack(writer, spool);
+	if (spool->piece.len > 0) {
+		turn_read_piece(writer, spool);
 	}
 	if (!turn_write_stream(writer, spool, 0, wait) || !turn_write_stream(writer, spool, 1, wait)) {
 		return false;
@@ -127,9 +127,9 @@ static struct spool *turn_next(struct writer *writer) {
 		return writer->current;
 	}
 	struct ref ref = output_queues_pop(writer);
-	if (ref.kind == REF_RECORD) {
+	if (ref.kind == REF_PIECE) {
 		writer->current = spool_new_locked(writer);
-		writer->current->record = ref.record;
+		writer->current->piece = ref.piece;
 	} else {
 		writer->current = ref.spool;
 	}
@@ -177,7 +177,7 @@ void turn_work(struct writer *writer, bool wait) {
 			break;
 		}
 		if (spool) {
-			written += SPOOL_WORK + spool->record.len + spool->stream[0].ready + spool->stream[1].ready;
+			written += SPOOL_WORK + spool->piece.len + spool->stream[0].ready + spool->stream[1].ready;
 		}
 		if (!wait && written > QUOTA && turn_hand_over(writer)) {
 			return;

@@ -8,18 +8,18 @@
 
 // ---- what jobs leave
 
-// Holds what is ready of the spool for later: as a record, or as a spool, which is `spool` itself if the job has ended; of such a job
+// Holds what is ready of the spool for later: as a piece, or as a spool, which is `spool` itself if the job has ended; of such a job
 // nothing else is left. Returns its reference. Blocks as spool_make_room() does unless the job has ended, but loses nothing. Called
 // and returns with the lock held; releases it.
 static struct ref spool_park_locked(struct spool *spool, bool ended) {
 	struct writer *writer = spool->writer;
 	struct spool *part = ended ? spool : spool_split_locked(spool);
-	struct ref ref = {.kind = REF_RECORD};
-	bool fits = spool_fits_record(part), is_held = false;
+	struct ref ref = {.kind = REF_PIECE};
+	bool fits = spool_fits_piece(part), is_held = false;
 	mutex_unlock(&writer->lock);
 	for (bool again = true; again;) {
 		uint64_t seen = writer_released(writer);
-		is_held = fits ? spool_to_record(part, &ref.record) : spool_to_ropes(part);
+		is_held = fits ? spool_to_piece(part, &ref.piece) : spool_to_ropes(part);
 		again = !is_held && !ended && writer_wait(spool, seen, false) == ROOM_AGAIN;
 	}
 	mutex_lock(&writer->lock);

@@ -41,25 +41,14 @@ static void resolve_needs(struct loader *loader, const struct node *node, struct
 	batch->needs = needs;
 }
 
-static void resolve_feeders(struct loader *loader) {
-	struct manifest *manifest = loader->manifest;
-	for (size_t i = 0; i < manifest->nbatches; ++i) {
-		if (manifest->batches[i].emits) {
-			++manifest->batches[i].emits->nfeeders;
-		}
-	}
-	struct manifest_batch **all = arena_alloc(&manifest->arena, manifest->nbatches * sizeof(struct manifest_batch *));
-	size_t used = 0;
-	for (size_t i = 0; i < manifest->nbatches; ++i) {
-		struct manifest_batch *batch = &manifest->batches[i];
-		batch->feeders = all + used;
-		used += batch->nfeeders;
-		batch->nfeeders = 0;
-	}
-	for (size_t i = 0; i < manifest->nbatches; ++i) {
-		struct manifest_batch *target = manifest->batches[i].emits;
+// Lists the batches that emit into each batch.
+static void list_feeders(struct manifest *manifest) {
+	for (size_t i = manifest->nbatches; i-- > 0;) {
+		struct manifest_batch *batch = &manifest->batches[i], *target = batch->emits;
 		if (target) {
-			all[(size_t)(target->feeders - all) + target->nfeeders++] = &manifest->batches[i];
+			batch->next_feeder = target->feeders;
+			target->feeders = batch;
+			++target->nfeeders;
 		}
 	}
 }
@@ -72,6 +61,7 @@ static void resolve_feeders(struct loader *loader) {
 struct visit {
 	struct manifest_batch *batch;
 	size_t next;     // edge to follow
+	struct manifest_batch *feeder; // that was followed last
 };
 
 struct graph_walk {
@@ -95,8 +85,8 @@ static struct manifest_batch *next_edge(struct visit *visit, bool *ret_is_need) 
 	if (i < batch->nneeds) {
 		return batch->needs[i];
 	}
-	i -= batch->nneeds;
-	return i < batch->nfeeders ? batch->feeders[i] : NULL;
+	visit->feeder = i == batch->nneeds ? batch->feeders : visit->feeder->next_feeder;
+	return visit->feeder;
 }
 
 // Reports the cycle of the batches from index `from` of the path to its end.
@@ -188,7 +178,7 @@ void load_graph(struct loader *loader) {
 		has_edges = has_edges || found.at[KEY_NEEDS] || found.at[KEY_EMITS];
 	}
 	if (has_edges) {
-		resolve_feeders(loader);
+		list_feeders(loader->manifest);
 		check_cycles(loader);
 	}
 }
@@ -220,8 +210,8 @@ static void select_from(struct selection *selection, const struct manifest_batch
 		select_one(selection, batch->emits, false);
 	}
 	bool wants_feeders = batch->source == MANIFEST_NONE && selection->is_whole[batch - selection->manifest->batches];
-	for (size_t i = 0; wants_feeders && i < batch->nfeeders; ++i) {
-		select_one(selection, batch->feeders[i], true);
+	for (struct manifest_batch *feeder = batch->feeders; wants_feeders && feeder; feeder = feeder->next_feeder) {
+		select_one(selection, feeder, true);
 	}
 }
 

@@ -74,9 +74,11 @@ static void list_batch(const struct manifest_batch *batch, size_t width, struct 
 		buf_printf(buf, "%s%s", i == 0 ? ", needs " : " ", batch->needs[i]->name);
 	}
 	bool has_own = batch->source != MANIFEST_NONE;
-	for (size_t i = 0, n_shown = 0; !has_own && i < batch->nfeeders; ++i) {
-		if (batch->feeders[i] != batch) {
-			buf_printf(buf, "%s%s", n_shown++ == 0 ? ", items from " : " ", batch->feeders[i]->name);
+	const char *before = ", items from ";
+	for (const struct manifest_batch *feeder = batch->feeders; !has_own && feeder; feeder = feeder->next_feeder) {
+		if (feeder != batch) {
+			buf_printf(buf, "%s%s", before, feeder->name);
+			before = " ";
 		}
 	}
 	if (batch->emits) {

@@ -111,7 +111,8 @@ struct manifest_batch {
 	struct manifest_batch *const *needs;    // a failed batch with allow_failure counts as succeeded
 	size_t nneeds;
 	struct manifest_batch *emits;           // or NULL
-	struct manifest_batch *const *feeders;  // the batches that emit into this one (itself too)
+	struct manifest_batch *feeders;         // the first of the batches that emit into this one (itself too), or NULL
+	struct manifest_batch *next_feeder;     // the next one that emits where this one does, in the order of the file, or NULL
 	size_t nfeeders;
 	const char *finally;                // or NULL
 	struct queue_attrs attrs;           // attributes of its queue, from the keys

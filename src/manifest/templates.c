@@ -187,8 +187,8 @@ static void check_feeding(struct loader *loader, const struct manifest_batch *ba
 	if (batch->nfeeders == 0) {
 		return;
 	}
-	const char *feeder = batch->feeders[0]->name;
-	if (batch->source == MANIFEST_NONE && batch->nfeeders == 1 && batch->feeders[0] == batch && batch->run) {
+	const char *feeder = batch->feeders->name;
+	if (batch->source == MANIFEST_NONE && batch->nfeeders == 1 && batch->feeders == batch && batch->run) {
 		diagnostic_hint(load_error(loader, found->at[KEY_EMITS],
 		                           "batch '%s' emits into itself only, and has no item to begin with", batch->name),
 		                           "give it the first ones by 'args' or 'args_from'");

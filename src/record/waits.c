@@ -173,8 +173,8 @@ static bool search_needs(struct search *search, const struct dag_node *node) {
 	for (size_t i = 0; i < node->plan->nneeds && dag_node_state(node) == NODE_WAITING && !found; ++i) {
 		found = search_batch(search, dag_node_of(run, node->plan->needs[i]));
 	}
-	for (size_t i = 0; i < node->plan->nfeeders && !found; ++i) {
-		found = search_batch(search, dag_node_of(run, node->plan->feeders[i]));
+	for (const struct manifest_batch *feeder = node->plan->feeders; feeder && !found; feeder = feeder->next_feeder) {
+		found = search_batch(search, dag_node_of(run, feeder));
 	}
 	return found;
 }

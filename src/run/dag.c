@@ -59,8 +59,9 @@ static void publish_waiting(struct dag_node *node) {
 	for (size_t i = 0; i < plan->nneeds; ++i) {
 		buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", plan->needs[i]->name);
 	}
-	for (size_t i = 0; i < plan->nfeeders && node->awaits_feeder && plan->nneeds == 0; ++i) {
-		buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", plan->feeders[i]->name);
+	bool awaits = node->awaits_feeder && plan->nneeds == 0;
+	for (const struct manifest_batch *feeder = plan->feeders; feeder && awaits; feeder = feeder->next_feeder) {
+		buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", feeder->name);
 	}
 	node->waits_since = now_ns();
 	publish_wait(node->run, node->batch, 0, WHY_NEEDS, buf_str(&names));
@@ -201,8 +202,8 @@ static size_t known_jobs(const struct manifest_batch *plan) {
 static bool is_starved(const struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
 	bool all = plan->source == MANIFEST_NONE && plan->nfeeders > 0;
-	for (size_t i = 0; i < plan->nfeeders; ++i) {
-		const struct dag_node *feeder = dag_node_of(node->run, plan->feeders[i]);
+	for (const struct manifest_batch *at = plan->feeders; at; at = at->next_feeder) {
+		const struct dag_node *feeder = dag_node_of(node->run, at);
 		all = all && (feeder == node || !feeder->plan || dag_node_state(feeder) == NODE_SKIPPED);
 	}
 	return all;

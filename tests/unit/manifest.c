@@ -306,7 +306,7 @@ static void test_every_key(void) {
 	check_string(a->args.at[0], "1.10");
 	check_string(a->args.at[1], "no");
 	check_string(a->args.at[2], "");
-	check(a->nneeds == 1 && a->needs[0] == c && a->emits == b && b->nfeeders == 1 && b->feeders[0] == a);
+	check(a->nneeds == 1 && a->needs[0] == c && a->emits == b && b->nfeeders == 1 && b->feeders == a);
 	check(manifest_batch_has_items(b) && manifest_batch_jobs(b) == 0);
 	check(a->hosts.n == 2 && strcmp(a->hosts.at[0], "@gpu") == 0 && strcmp(a->hosts.at[1], "n1") == 0 && b->hosts.n == 0);
 	check_equal(a->job->then.n, 2);

@@ -102,8 +102,6 @@ enum memory_use { MEMORY_UNSAID, MEMORY_AUTO, MEMORY_NONE };
 #define WARM_DEFAULT WARM_AUTO
 #endif
 
-enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP };
-
 enum resume_kind {
 	RESUME_NOT,
 	RESUME_SEEN,                     // --resume: a job with a row in the joblog is done

@@ -52,7 +52,7 @@ struct manifest_delay {
 
 enum manifest_fair { MANIFEST_TURNS, MANIFEST_TIME };
 #define MANIFEST_FAIR_WORDS "turns time" // in the order of enum manifest_fair
-enum manifest_output { MANIFEST_GROUP, MANIFEST_LINE, MANIFEST_RAW };
+enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP }; // in the order of the words of the key
 
 // What a job runs with: shared by the jobs of a batch, or of one entry of `commands`.
 struct manifest_job {
@@ -116,7 +116,7 @@ struct manifest_batch {
 	size_t nfeeders;
 	const char *finally;                // or NULL
 	struct queue_attrs attrs;           // attributes of its queue, from the keys
-	int output;                         // enum manifest_output
+	int output;                         // enum output_kind
 	bool allow_failure;
 	bool selected;                      // see manifest_select(); all are at first
 	uint32_t line;                      // where it stands in the file

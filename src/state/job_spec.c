@@ -318,9 +318,6 @@ static struct context *make_context(struct context *context, const struct manife
 
 int job_spec_from_job(struct job_spec *ret_spec, const struct run *run, const struct manifest_batch *batch,
                       const struct manifest_job *job, const char *command, bool templates) {
-	static const enum output_kind kinds[] = {
-		[MANIFEST_GROUP] = OUTPUT_GROUP, [MANIFEST_LINE] = OUTPUT_LINE_BUFFER, [MANIFEST_RAW] = OUTPUT_UNGROUP,
-	};
 	const struct options *options = run->options;
 	struct spec_parse parse = {
 		.names = &batch->matrix.names,
@@ -335,7 +332,7 @@ int job_spec_from_job(struct job_spec *ret_spec, const struct run *run, const st
 		.delay = job->retry_delay,
 		.memory = job->memory,
 		.width = (unsigned)job->slots_per_job,
-		.output = options->output_given ? options->output : kinds[batch->output],
+		.output = options->output_given ? options->output : (enum output_kind)batch->output,
 	};
 	if (!parse.split) {
 		const char *error;

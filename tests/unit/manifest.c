@@ -261,7 +261,7 @@ static void test_defaults(void) {
 	check_equal(a->job->nice + a->job->retries + a->attrs.priority + (int)a->attrs.max_parallel, 0);
 	check_equal(a->job->slots_per_job, 1);
 	check_equal(a->attrs.weight, 1);
-	check_equal(a->output, MANIFEST_GROUP);
+	check_equal(a->output, OUTPUT_GROUP);
 	check_equal(a->source, MANIFEST_NONE);
 	check(!a->attrs.long_running && !a->attrs.prefer_fairness && !a->allow_failure && a->selected);
 	check(!manifest_batch_has_items(a));
@@ -325,7 +325,7 @@ static void test_every_key(void) {
 	check_equal(a->job->memory, INT64_C(2) << 30);
 	check(a->attrs.long_running && a->attrs.prefer_fairness && a->allow_failure);
 	check_string(a->job->creates, "c{}");
-	check_equal(a->output, MANIFEST_RAW);
+	check_equal(a->output, OUTPUT_UNGROUP);
 	check_equal(a->line, 10);
 	manifest_free(manifest);
 }

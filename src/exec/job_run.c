@@ -181,7 +181,10 @@ static enum work_status queue_next(struct worker_state *state, struct queue *que
 	job->pause = pause;
 	job->pauses = pause > 0;
 	if (job->pauses) {
-		publish_retry_wait(job, pause);
+		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+		buf_adds(&what, "its next attempt in ");
+		text_add_time(&what, pause);
+		publish_wait(run, job->batch, job->item.number, WHY_RETRY, buf_str(&what));
 	}
 	struct job *kept = job_keep(job);
 	bool taken = pause > 0 ? retry_queue_add(run->retry_queue, queue, kept, now_ns() + pause)

@@ -160,7 +160,6 @@ struct event_wait {
 	enum event_why why;
 	const char *what;       // what it waits for, in words ("build", "load 9.1 of 8"), or NULL
 	uint64_t since;         // EVENT_WAIT_END: when the wait began, now_ns() time
-	uint64_t until;         // EVENT_WAIT, live: when the wait will end, now_ns() time; 0: nobody knows
 };
 
 struct event_lent {

@@ -445,18 +445,6 @@ void publish_wait_end(struct run *run, const struct batch *batch, uint64_t numbe
 	});
 }
 
-void publish_retry_wait(const struct job *job, uint64_t pause) {
-	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
-	buf_adds(&what, "its next attempt in ");
-	text_add_time(&what, pause);
-	publish_event(job->batch->run, &(struct event){
-		.kind = EVENT_WAIT,
-		.u.wait = {
-			.batch = job->batch->name, .number = job->item.number, .why = WHY_RETRY, .what = buf_str(&what), .until = job->item.queued + pause,
-		},
-	});
-}
-
 // ---- attempts ----
 
 void publish_attempt_begin(struct worker_state *state) {

@@ -103,9 +103,6 @@ void publish_set_stop_signal(struct run *run, int signal);
 void publish_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what);
 void publish_wait_end(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, uint64_t since);
 
-// Publishes EVENT_WAIT of a job that waits for its next attempt, which comes in `pause` nanoseconds.
-void publish_retry_wait(const struct job *job, uint64_t pause);
-
 // ---- attempts
 
 // Returns how events name the attempt of the job on this worker. The name of the batch is borrowed.

@@ -227,13 +227,13 @@ static enum work_status fail_bad_item(struct worker_state *state, struct job *jo
 static void job_attempt(struct worker_state *state, struct job *job, struct result *ret_result) {
 	const struct job_spec *spec = job->spec;
 	bool emits = job->batch->emits && job->step == 0;
-	if (job->batch->node && job->item.earlier != EARLIER_DONE) {
+	if (job->batch->node && job->item.earlier != RESUME_DONE) {
 		atomic_store_relaxed(&job->batch->node->has_run, true);
 	}
 	if (emits) {
 		bool hold = spec->attempts > 1 || state->run->hosts;
 		job->line_items = line_items_begin(state->worker, job->batch->emits, job->item.seq, WORK_LOCAL, hold);
-		job->line_items->submission.again = job->item.earlier == EARLIER_CHANGED;
+		job->line_items->submission.again = job->item.earlier == RESUME_NEW;
 	}
 	attempt_run(state, job, ret_result);
 	if (emits) {

@@ -59,7 +59,7 @@ bool submission_add(struct submission *submission, const struct new_item *new) {
 		.order = atomic_add_relaxed(&batch->order, 1) + 1,
 		.nargs = new->record->nargs,
 		.spec = new->spec & (INT32_MAX >> 5),
-		.earlier = submission->again ? EARLIER_CHANGED : EARLIER_UNKNOWN,
+		.earlier = submission->again ? RESUME_NEW : RESUME_RUN,
 		.bad = new->bad != NULL,
 		.added = added != NULL,
 		.items = items,

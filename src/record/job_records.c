@@ -290,12 +290,12 @@ uint64_t job_records_seq(const struct run *run, uint64_t n) {
 }
 
 // Asks the log for the item, and uses up the row that says that it is done.
-static enum earlier_outcome find_earlier(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
+static enum resume_answer find_earlier(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
 	struct job_records *job_records = run->job_records;
 	struct expansion x = {.record = record, .seq = seq, .mark = '1'};
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, marked = BUF_INIT;
 	if (job_records->args || !job_records->resume) {
-		return result_files_is_done(run, record, seq) ? EARLIER_DONE : EARLIER_UNKNOWN;
+		return result_files_is_done(run, record, seq) ? RESUME_DONE : RESUME_RUN;
 	}
 	add_command(spec, &x, /* is_bad */ false, &text);
 	x.mark = '2';
@@ -303,7 +303,7 @@ static enum earlier_outcome find_earlier(struct run *run, const struct job_spec 
 	mutex_lock(&job_records->lock);
 	enum resume_answer answer = resume_ask(job_records->resume, seq, buf_str(&text), buf_str(&marked));
 	mutex_unlock(&job_records->lock);
-	return answer == RESUME_DONE ? EARLIER_DONE : answer == RESUME_NEW ? EARLIER_CHANGED : EARLIER_UNKNOWN;
+	return answer;
 }
 
 bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item) {
@@ -312,10 +312,10 @@ bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, con
 	if (!job_records) {
 		return false;
 	}
-	bool again = batch->again || item->earlier == EARLIER_CHANGED;
-	enum earlier_outcome earlier = again ? EARLIER_CHANGED : find_earlier(run, spec ? spec : batch->specs[item->spec], record, item->seq);
+	bool again = batch->again || item->earlier == RESUME_NEW;
+	enum resume_answer earlier = again ? RESUME_NEW : find_earlier(run, spec ? spec : batch->specs[item->spec], record, item->seq);
 	item->earlier = earlier & 3;
-	if (earlier != EARLIER_DONE || batch->emits) {
+	if (earlier != RESUME_DONE || batch->emits) {
 		return false;
 	}
 	publish_resumed(run);

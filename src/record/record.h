@@ -131,7 +131,7 @@ uint64_t job_records_seq(const struct run *run, uint64_t n);
 // rank in the order of output was skipped. Else returns false and sets item->earlier.
 //
 // An item of a batch that emits is never left out, because its lines must come again. Neither is one whose batch needs, or that
-// was emitted by, something that runs again (batch->again; EARLIER_CHANGED in item->earlier). Called when the item gets its
+// was emitted by, something that runs again (batch->again; RESUME_NEW in item->earlier). Called when the item gets its
 // number; in a batch that others emit into, when its job starts. `record`: its arguments. `spec`: NULL for
 // batch->specs[item->spec]. Any
 // thread.

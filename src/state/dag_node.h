@@ -16,7 +16,7 @@ struct dag_node {
 	struct queue *queue;               // held open until all its items are queued, then NULL
 	struct batch *batch;               // a reference, as long as the queue is held open
 	atomic_int state;    // enum dag_node_state; the event loop sets it, any thread may read it: dag_node_state()
-	atomic_bool has_run; // one of its jobs ran, and not only to emit its lines again (EARLIER_DONE): batches that need it run again
+	atomic_bool has_run; // one of its jobs ran, and not only to emit its lines again (RESUME_DONE): batches that need it run again
 	bool again;          // has_run is set in a batch that it needs: all its jobs run again
 	bool fed_again;      // has_run is set in a batch that emits into it
 	size_t unmet;        // number of batches that it needs and that have not succeeded yet, and 1 more if it awaits a feeder

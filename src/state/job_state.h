@@ -7,6 +7,7 @@
 #include "hosts/hosts.h"
 #include "job/event.h"
 #include "log/joblog.h"
+#include "log/resume.h"
 #include "output/results.h"
 #include "pipe/block.h"
 #include "sharing/nested.h"
@@ -17,18 +18,11 @@ struct sshlogin;
 
 // ---- a queued item: the thread that queues an item writes it as bytes, and the worker that runs it reads these (exec/submission.h)
 
-// What an earlier run made of an item, as its joblog says; see job_records_leave_out().
-enum earlier_outcome {
-	EARLIER_UNKNOWN,      // it is not in the log, or failed; or there is nothing to resume
-	EARLIER_CHANGED,      // its command or something that it depends on has changed: the items that it emits run again, too
-	EARLIER_DONE,         // it succeeded, and runs again only because its lines must come again
-};
-
 // What the bytes of a queued item begin with.
 struct item {
 	uint32_t nargs;       // arguments of the item, or of all items
 	uint32_t spec : 26;   // what its job is made from: index in batch->specs
-	uint32_t earlier : 2; // enum earlier_outcome
+	uint32_t earlier : 2; // enum resume_answer: what an earlier run made of it; see job_records_leave_out()
 	uint32_t bad : 1;     // it cannot be run: its job fails with item_view.reason
 	uint32_t added : 1;   // by --add
 	uint32_t items;       // that one process gets; more than 1: a pack

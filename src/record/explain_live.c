@@ -21,21 +21,23 @@ enum {
 
 struct explain_live {
 	// guarded by publish_lock()
-	struct event_wait waits[WAITS_MAX]; // their texts are copies; `since` is when each began
+	struct event_wait *waits[WAITS_MAX]; // copies with their texts; `since` is when each began
 	size_t nwaits;
 };
 
-static void wait_fini(struct event_wait *wait) {
-	free((char *)wait->batch);
-	free((char *)wait->what);
+static void begin(struct explain_live *explain_live, const struct event *event) {
+	struct event_wait wait = event->u.wait;
+	wait.since = event->at;
+	struct text_member texts[] = {{&wait.batch, text_len(wait.batch)}, {&wait.what, text_len(wait.what)}};
+	explain_live->waits[explain_live->nwaits++] = copy_with_texts(&wait, sizeof(wait), texts, sizeof(texts) / sizeof(texts[0]));
 }
 
 static void end(struct explain_live *explain_live, const struct event_wait *event) {
 	for (size_t i = 0; i < explain_live->nwaits; ++i) {
-		const struct event_wait *wait = &explain_live->waits[i];
+		struct event_wait *wait = explain_live->waits[i];
 		bool same_batch = event->batch ? wait->batch && strcmp(wait->batch, event->batch) == 0 : !wait->batch;
 		if (same_batch && wait->number == event->number && wait->why == event->why) {
-			wait_fini(&explain_live->waits[i]);
+			free(wait);
 			memmove(&explain_live->waits[i], &explain_live->waits[i + 1], (--explain_live->nwaits - i) * sizeof(explain_live->waits[0]));
 			return;
 		}
@@ -44,17 +46,10 @@ static void end(struct explain_live *explain_live, const struct event_wait *even
 
 static void on_event(void *arg, const struct event *event) {
 	struct explain_live *explain_live = arg;
-	const struct event_wait *wait = &event->u.wait;
 	if (event->kind == EVENT_WAIT && explain_live->nwaits < WAITS_MAX) {
-		explain_live->waits[explain_live->nwaits++] = (struct event_wait){
-			.batch = wait->batch ? xstrdup(wait->batch) : NULL,
-			.number = wait->number,
-			.why = wait->why,
-			.what = wait->what ? xstrdup(wait->what) : NULL,
-			.since = event->at,
-		};
+		begin(explain_live, event);
 	} else if (event->kind == EVENT_WAIT_END) {
-		end(explain_live, wait);
+		end(explain_live, &event->u.wait);
 	}
 }
 
@@ -69,7 +64,7 @@ void explain_live_close(struct run *run) {
 	struct explain_live *explain_live = run->explain_live;
 	if (explain_live) {
 		for (size_t i = 0; i < explain_live->nwaits; ++i) {
-			wait_fini(&explain_live->waits[i]);
+			free(explain_live->waits[i]);
 		}
 		free(explain_live);
 		run->explain_live = NULL;
@@ -214,7 +209,7 @@ void explain_live_print(struct run *run) {
 	}
 	publish_lock(run);
 	for (size_t i = 0; i < explain_live->nwaits; ++i) {
-		show_wait(&lines, &explain_live->waits[i], now);
+		show_wait(&lines, explain_live->waits[i], now);
 	}
 	publish_unlock(run);
 	flush(&lines, "that wait");

@@ -38,6 +38,9 @@ struct control_client {
 	bool is_outside;          // it came by the name of the run
 	bool is_answered;         // its answer is in `out`
 	struct buf in, out;       // its request, and the answer
+	struct frame request;     // of `in`, with its text
+	const char *text;
+	uint64_t attempt, by;     // in which it asks, and the ID of the attempt's job; 0: it is outside of the run's jobs
 	struct wait *wait;        // while it waits
 	struct buf ids;           // IDs of the jobs that the request names, uint64_t
 	bool any, one;            // it waits for the first of them; it has named only one
@@ -143,15 +146,14 @@ static void refuse(struct control_client *client, const char *why) {
 	answer(client, CONTROL_REFUSED, 0, why, strlen(why));
 }
 
-static void add(struct control *control, struct control_client *client, const struct frame *request, const char *text, uint64_t by,
-                bool is_inside) {
+static void add(struct control_client *client) {
 	struct control_job job;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	if (!control_read_job(text, request->len, &job)) {
+	if (!control_read_job(client->text, client->request.len, &job)) {
 		refuse(client, "that is no job");
 		return;
 	}
-	uint64_t id = feeds_add_job(control->run, is_inside ? request->a : 0, by, &job, &why);
+	uint64_t id = feeds_add_job(client->control->run, client->attempt, client->by, &job, &why);
 	if (id > 0) {
 		answer_id(client, CONTROL_ADDED, 0, id);
 	} else {
@@ -169,10 +171,10 @@ static size_t count_ids(const struct control_client *client) {
 	return client->ids.len / sizeof(uint64_t);
 }
 
-// Reads the IDs of a request into client->ids. Says in `why` which of them is one of another run, or of no job that was added.
-static void read_ids(struct control_client *client, const struct frame *request, const char *text, struct buf *why) {
+// Reads the IDs of the request into client->ids. Says in `why` which of them is one of another run, or of no job that was added.
+static void read_ids(struct control_client *client, struct buf *why) {
 	const struct run *run = client->control->run;
-	const char *end = text + request->len;
+	const char *text = client->text, *end = text + client->request.len;
 	while (text < end && why->len == 0) {
 		char *mark;
 		int code;
@@ -220,18 +222,17 @@ static void on_waited(void *arg, uint64_t id) {
 	}
 }
 
-static void begin_wait(struct control *control, struct control_client *client, const struct frame *request, const char *text, uint64_t by,
-                       bool is_inside) {
+static void begin_wait(struct control_client *client) {
+	struct added_jobs *added_jobs = client->control->run->added_jobs;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	client->any = (uint32_t)request->c & WAIT_ANY;
-	read_ids(client, request, text, &why);
-	client->one = request->len > 0 && count_ids(client) == 1;
-	if (request->len == 0) {
-		added_jobs_by(control->run->added_jobs, by, client->any, &client->ids);
+	client->any = (uint32_t)client->request.c & WAIT_ANY;
+	read_ids(client, &why);
+	client->one = client->request.len > 0 && count_ids(client) == 1;
+	if (client->request.len == 0) {
+		added_jobs_by(added_jobs, client->by, client->any, &client->ids);
 	}
 	if (why.len == 0 && count_ids(client) > 0) {
-		client->wait = waits_begin(control->run->added_jobs, is_inside ? request->a : 0, ids_of(client),
-		                          count_ids(client), client->any, on_waited, client, &why);
+		client->wait = waits_begin(added_jobs, client->attempt, ids_of(client), count_ids(client), client->any, on_waited, client, &why);
 	} else if (why.len == 0 && !client->any) {
 		answer(client, CONTROL_ENDED, 0, NULL, 0);
 	} else if (why.len == 0) {
@@ -261,12 +262,12 @@ static bool cancel_attempts(struct run *run, uint64_t id, const struct batch *ba
 	return found;
 }
 
-static void cancel_ids(struct control *control, struct control_client *client, const struct frame *request, const char *text) {
-	struct run *run = control->run;
+static void cancel_ids(struct control_client *client) {
+	struct run *run = client->control->run;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	uint64_t cancelled = 0;
 	int code;
-	read_ids(client, request, text, &why);
+	read_ids(client, &why);
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
 		cancelled += added_jobs_state(run->added_jobs, ids_of(client)[i], &code) == ADDED_THERE;
 		added_jobs_cancel(run, ids_of(client)[i], /* runs */ true); // first mark all of them: one that ends makes room for another
@@ -285,10 +286,10 @@ static void cancel_ids(struct control *control, struct control_client *client, c
 	}
 }
 
-static void cancel_batch(struct control *control, struct control_client *client, const struct frame *request, const char *text) {
-	struct run *run = control->run;
+static void cancel_batch(struct control_client *client) {
+	struct run *run = client->control->run;
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT, why = BUF_INIT;
-	buf_add(&name, text, request->len);
+	buf_add(&name, client->text, client->request.len);
 	struct queue *queue = pool_queue_find(run->pool, buf_str(&name));
 	if (!queue) {
 		buf_printf(&why, "no batch '%s' has jobs", text_shows(buf_str(&name)));
@@ -297,7 +298,7 @@ static void cancel_batch(struct control *control, struct control_client *client,
 		struct batch *batch = queue_user(queue);
 		atomic_store_relaxed(&batch->cancelled, true);
 		uint64_t cancelled = pool_cancel(run->pool, queue);
-		(void)cancel_attempts(run, 0, batch, request->a);
+		(void)cancel_attempts(run, 0, batch, client->attempt);
 		retry_queue_recheck(run->retry_queue);
 		pool_queue_close(run->pool, queue);
 		answer(client, CONTROL_CANCELLED, cancelled, NULL, 0);
@@ -306,31 +307,33 @@ static void cancel_batch(struct control *control, struct control_client *client,
 
 // ---- requests ----
 
-static void on_request(struct control *control, struct control_client *client) {
+static void on_request(struct control_client *client) {
+	struct run *run = client->control->run;
+	const struct frame *request = &client->request;
 	FP_CLEANUP(buf_fini) struct buf report = BUF_INIT;
-	struct frame frame, *request = &frame;
-	const char *text;
 	size_t at = 0;
-	verify(frame_next(&client->in, &at, request, &text));
+	verify(frame_next(&client->in, &at, &client->request, &client->text));
 	if (request->c >> 32 != CONTROL_VERSION) {
 		refuse(client, "it was started by another version of fairpar");
 		return;
 	}
-	nested_lock(control->run->nested);
-	const struct live_attempt *attempt = nested_find(control->run->nested, request->a);
-	bool is_inside = attempt && attempt->nonce == request->b;
-	uint64_t by = is_inside ? attempt->job->item.seq : 0;
-	nested_unlock(control->run->nested);
-	if (!is_inside && !client->is_outside) {
+	nested_lock(run->nested);
+	const struct live_attempt *attempt = nested_find(run->nested, request->a);
+	if (attempt && attempt->nonce == request->b) {
+		client->attempt = request->a;
+		client->by = attempt->job->item.seq;
+	}
+	nested_unlock(run->nested);
+	if (client->attempt == 0 && !client->is_outside) {
 		refuse(client, "the job that asks has ended");
 		return;
 	}
 	switch (request->type) {
-	case CONTROL_ADD: add(control, client, request, text, by, is_inside); break;
-	case CONTROL_WAIT: begin_wait(control, client, request, text, by, is_inside); break;
-	case CONTROL_CANCEL: ((uint32_t)request->c & CANCEL_BATCH ? cancel_batch : cancel_ids)(control, client, request, text); break;
+	case CONTROL_ADD: add(client); break;
+	case CONTROL_WAIT: begin_wait(client); break;
+	case CONTROL_CANCEL: ((uint32_t)request->c & CANCEL_BATCH ? cancel_batch : cancel_ids)(client); break;
 	case CONTROL_LOOK:
-		control_status(control->run, (uint32_t)request->c & LOOK_JSON, &report);
+		control_status(run, (uint32_t)request->c & LOOK_JSON, &report);
 		answer(client, CONTROL_REPORT, 0, report.data, report.len);
 		break;
 	default: refuse(client, "it does not know that request"); break;
@@ -372,7 +375,7 @@ void control_tick(struct control *control, const struct polls *polls) {
 		// a client that waits can only say that it has gone; one that has gone already would never learn the ID of what it adds
 		bool is_open = client->is_polled ? !at++->revents || client->is_answered : !has_gone(client->fd);
 		if (is_open && !client->is_polled) {
-			on_request(control, client);
+			on_request(client);
 		}
 		if (!is_open || !send_answer(client)) {
 			client_free(control, client);

@@ -467,31 +467,18 @@ int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 
 // ---- what is said to a run that is under way ----
 
-static const struct {
-	enum option_id id;
-	enum option_list others; // options that go with the request
-} requests[] = {
-	[REQUEST_ADD] = {OPT_ADD, LIST_WITH_ADD},
-	[REQUEST_WAIT] = {OPT_WAIT, LIST_WITH_WAIT},
-	[REQUEST_WAIT_ANY] = {OPT_WAIT_ANY, LIST_WITH_WAIT},
-	[REQUEST_CANCEL] = {OPT_CANCEL, LIST_WITH_CANCEL},
-	[REQUEST_STATUS] = {OPT_STATUS, LIST_WITH_WAIT},
-};
-enum { NREQUESTS = sizeof(requests) / sizeof(requests[0]) };
-
 // True if --status asks about a pool: an option names one, or neither --run nor the environment names a run.
 static bool is_about_pool(const struct options *o) {
 	bool in_job = getenv("FAIRPAR_CONTROL") || getenv("FAIRPAR_SOCK");
 	return o->given[OPT_POOL] || o->pool.single || (!o->control.run && !in_job);
 }
 
-enum request control_request(const struct options *o) {
-	for (int i = REQUEST_ADD; i < NREQUESTS; ++i) {
-		if (o->given[requests[i].id] && (i != REQUEST_STATUS || !is_about_pool(o))) {
-			return (enum request)i;
-		}
+enum option_id control_request(const struct options *o) {
+	const enum option_id *id = option_lists[LIST_REQUESTS];
+	while (*id != NOPTIONS && !(o->given[*id] && (*id != OPT_STATUS || !is_about_pool(o)))) {
+		++id;
 	}
-	return REQUEST_NOTHING;
+	return *id;
 }
 
 static int check_ids(enum option_id id, char *const *words) {
@@ -506,9 +493,8 @@ static int check_ids(enum option_id id, char *const *words) {
 }
 
 int control_settle(struct options *o, char *const *words) {
-	enum request request = o->control.request;
-	enum option_id id = requests[request].id;
-	if (option_others_check(o, id, requests[request].others) != 0) {
+	enum option_id id = o->control.request;
+	if (option_others_check(o, id, id == OPT_ADD ? LIST_WITH_ADD : id == OPT_CANCEL ? LIST_WITH_CANCEL : LIST_WITH_WAIT) != 0) {
 		return -1;
 	}
 	o->command = words;
@@ -518,13 +504,13 @@ int control_settle(struct options *o, char *const *words) {
 	if (o->timeout_percent > 0) {
 		return option_fail(OPT_TIMEOUT, "of an added job is a time, and no percentage");
 	}
-	if (request == REQUEST_ADD) {
+	if (id == OPT_ADD) {
 		return words[0] ? 0 : option_fail(id, "needs a command");
 	}
-	if (request == REQUEST_STATUS) {
+	if (id == OPT_STATUS) {
 		return words[0] ? option_fail(id, "runs nothing: a command does not belong behind it") : 0;
 	}
-	if (request == REQUEST_CANCEL && (words[0] != NULL) == (o->batch != NULL)) {
+	if (id == OPT_CANCEL && (words[0] != NULL) == (o->batch != NULL)) {
 		return option_fail(id, "needs %s", words[0] ? "IDs or --batch NAME, not both" : "the IDs of jobs, or --batch NAME");
 	}
 	return check_ids(id, words);

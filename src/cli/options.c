@@ -373,8 +373,8 @@ static enum mode parse_rest(struct parser *parser) {
 	if (o->sem.is_on) {
 		return parse_semaphore_command(parser) == 0 ? MODE_SEM : MODE_ERROR;
 	}
-	parser->options->control.request = o->manifest ? REQUEST_NOTHING : control_request(o);
-	if (o->control.request != REQUEST_NOTHING) {
+	parser->options->control.request = o->manifest ? NOPTIONS : control_request(o);
+	if (o->control.request != NOPTIONS) {
 		return control_settle(parser->options, parser->at) == 0 ? MODE_ASK : MODE_ERROR;
 	}
 	if ((o->pool.single || o->pool.status != POOL_SILENT) && !o->manifest) {

@@ -76,7 +76,7 @@ struct pool_options {
 // A request to a run in progress. Its words are options.command.
 struct control_options {
 	const char *run;                 // --run, or NULL
-	enum request { REQUEST_NOTHING, REQUEST_ADD, REQUEST_WAIT, REQUEST_WAIT_ANY, REQUEST_CANCEL, REQUEST_STATUS } request;
+	enum option_id request;          // OPT_ADD, OPT_WAIT, OPT_WAIT_ANY, OPT_CANCEL, OPT_STATUS; or NOPTIONS: there is none
 };
 
 // What is shown while the run goes on.

@@ -91,8 +91,8 @@ int settle_manifest(struct options *options);
 // As settle_command(), for a semaphore. The words are its command: joined, they become the only item of the run.
 int settle_semaphore(struct options *options, char *const *words, size_t nwords);
 
-// Returns which request to a run in progress the options make, or REQUEST_NOTHING.
-enum request control_request(const struct options *options);
+// Returns which request to a run in progress the options make, or NOPTIONS.
+enum option_id control_request(const struct options *options);
 
 // Checks the options of such a request, and the words behind them, which become options->command. Returns 0 or -1.
 int control_settle(struct options *options, char *const *words);

@@ -126,7 +126,7 @@ static void report_cycle(struct graph_walk *walk, size_t from) {
 static void enter(struct graph_walk *walk, struct manifest_batch *batch) {
 	walk->state[number_of(walk, batch)] = ON_PATH;
 	grow_array(&walk->path, &walk->cap, walk->n + 1, sizeof(struct visit));
-	walk->path[walk->n++] = (struct visit){batch, 0};
+	walk->path[walk->n++] = (struct visit){.batch = batch};
 }
 
 static void walk_from(struct graph_walk *walk, struct manifest_batch *batch) {

@@ -60,23 +60,23 @@ static int connect_run(const struct options *options, const char *what, struct l
 	FP_CLEANUP(buf_fini) struct buf socket = BUF_INIT, error = BUF_INIT;
 	*ret_id = find_own(&socket);
 	if (!name && socket.len == 0) {
-		return diag_error(is_elsewhere() ? "%s: the run is on another machine, and cannot be reached from here%s"
-		                                 : "%s speaks to a run: use it in a job of one, or name the run by --run NAME%s", what,
-		                  options->control.request == REQUEST_WAIT ? "; where a semaphore is meant, name it with --id" : "");
+		return diag_error(is_elsewhere() ? "--%s: the run is on another machine, and cannot be reached from here%s"
+		                                 : "--%s speaks to a run: use it in a job of one, or name the run by --run NAME%s", what,
+		                  options->control.request == OPT_WAIT ? "; where a semaphore is meant, name it with --id" : "");
 	}
 	int fd = connect_to(name, buf_str(&socket), &error);
 	if (fd >= 0) {
 		return fd;
 	}
 	if (error.len > 0) {
-		return diag_error("%s: %s", what, buf_str(&error));
+		return diag_error("--%s: %s", what, buf_str(&error));
 	}
 	if (pool_dir_is_deserted(errno)) {
-		return name ? diag_error("%s: there is no run %s", what, name) : diag_error("%s: the run has ended, or cannot be reached from here", what);
+		return name ? diag_error("--%s: there is no run %s", what, name) : diag_error("--%s: the run has ended, or cannot be reached from here", what);
 	}
 	const char *why = errno == EPERM ? "it belongs to another user"
 		: errno == EPROTOTYPE ? "it was started by another version of fairpar" : strerror(errno);
-	return diag_error("%s: cannot speak to %s%s: %s", what, name ? "run " : "the run", name ? name : "", why);
+	return diag_error("--%s: cannot speak to %s%s: %s", what, name ? "run " : "the run", name ? name : "", why);
 }
 
 // ---- the request ----
@@ -117,35 +117,27 @@ static int write_job(const struct options *options, const struct context *contex
 	return 0;
 }
 
-// The option of each request, by which messages call it, and the type of its frame.
-static const struct {
-	const char *name;
-	enum control_type type;
-} requests[] = {
-	[REQUEST_ADD] = {"--add", CONTROL_ADD},          [REQUEST_WAIT] = {"--wait", CONTROL_WAIT},
-	[REQUEST_WAIT_ANY] = {"--wait-any", CONTROL_WAIT}, [REQUEST_CANCEL] = {"--cancel", CONTROL_CANCEL},
-	[REQUEST_STATUS] = {"--status", CONTROL_LOOK},
-};
-
 // Sends the request of the options, from the attempt `id`. Returns 0, or -1 after a message.
 static int send_request(const struct options *options, const struct context *context, struct lease_id id, const char *what, int fd) {
-	enum request request = options->control.request;
+	enum option_id request = options->control.request;
+	enum control_type type = request == OPT_ADD ? CONTROL_ADD : request == OPT_CANCEL ? CONTROL_CANCEL
+		: request == OPT_STATUS ? CONTROL_LOOK : CONTROL_WAIT;
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	uint32_t flags = 0, n_ids;
 	int result = 0;
-	if (request == REQUEST_ADD) {
+	if (request == OPT_ADD) {
 		result = write_job(options, context, &text);
-	} else if (request == REQUEST_CANCEL && options->batch) {
+	} else if (request == OPT_CANCEL && options->batch) {
 		flags = CANCEL_BATCH;
 		buf_adds(&text, options->batch);
 	} else {
-		flags = request == REQUEST_WAIT_ANY ? WAIT_ANY : request == REQUEST_STATUS && options->pool.status == POOL_JSON ? LOOK_JSON : 0;
+		flags = request == OPT_WAIT_ANY ? WAIT_ANY : request == OPT_STATUS && options->pool.status == POOL_JSON ? LOOK_JSON : 0;
 		buf_add_strings(&text, options->command, &n_ids);
 	}
 	flags |= options->control.run ? CONTROL_BY_NAME : 0;
-	const struct frame frame = {.type = requests[request].type, .a = id.number, .b = id.nonce, .c = (uint64_t)CONTROL_VERSION << 32 | flags};
+	const struct frame frame = {.type = type, .a = id.number, .b = id.nonce, .c = (uint64_t)CONTROL_VERSION << 32 | flags};
 	if (result == 0 && frame_send(fd, frame, buf_str(&text), text.len, -1) != 0 && errno != EPIPE) { // EPIPE: the run may have answered
-		return diag_error("%s: cannot speak to the run: %s", what, strerror(errno));
+		return diag_error("--%s: cannot speak to the run: %s", what, strerror(errno));
 	}
 	return result;
 }
@@ -157,13 +149,13 @@ static int send_request(const struct options *options, const struct context *con
 static bool await_answer(int fd, const struct options *options, const char *what, struct buf *in, struct frame *ret_answer,
                          const char **ret_text) {
 	const char *name = options->control.run;
-	bool has_no_timeout = options->control.request == REQUEST_WAIT || options->control.request == REQUEST_WAIT_ANY;
+	bool has_no_timeout = options->control.request == OPT_WAIT || options->control.request == OPT_WAIT_ANY;
 	size_t at = 0;
 	int ignored;
 	while (frame_receive(fd, in, &ignored) == FRAME_NONE) {
 		int n_ready = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, has_no_timeout ? -1 : ANSWER_TIMEOUT_MS);
 		if (n_ready == 0) {
-			diag_warn("%s: %s%s does not answer yet: it is stopped or busy", what, name ? "run " : "the run", name ? name : "");
+			diag_warn("--%s: %s%s does not answer yet: it is stopped or busy", what, name ? "run " : "the run", name ? name : "");
 			has_no_timeout = true;
 		}
 	}
@@ -176,7 +168,7 @@ static int print_id(const char *what, const char *id, size_t len, const char *ha
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	buf_printf(&line, "%.*s%s", (int)len, id, len > 0 ? "\n" : "");
 	if (write_all(STDOUT_FILENO, line.data, line.len) != 0) {
-		return diag_error("%s: job %.*s %s, but its ID cannot be written to stdout: %s", what, (int)len, id, has, strerror(errno));
+		return diag_error("--%s: job %.*s %s, but its ID cannot be written to stdout: %s", what, (int)len, id, has, strerror(errno));
 	}
 	return 0;
 }
@@ -188,13 +180,13 @@ static int show_answer(const char *what, const struct frame *answer, const char 
 	case CONTROL_ENDED: return print_id(what, text, answer->len, "has ended") == 0 ? (int)(answer->a & 0xff) : EXIT_TROUBLE;
 	case CONTROL_CANCELLED: return 0;
 	case CONTROL_REPORT: return diag_print(text, answer->len) == 0 ? 0 : EXIT_TROUBLE;
-	case CONTROL_REFUSED: diag_error("%s: %.*s", what, (int)answer->len, text); return EXIT_TROUBLE;
-	default: diag_error("%s: the run belongs to another version of fairpar", what); return EXIT_TROUBLE;
+	case CONTROL_REFUSED: diag_error("--%s: %.*s", what, (int)answer->len, text); return EXIT_TROUBLE;
+	default: diag_error("--%s: the run belongs to another version of fairpar", what); return EXIT_TROUBLE;
 	}
 }
 
 int control_ask(const struct options *options, const struct context *context) {
-	const char *what = requests[options->control.request].name, *text;
+	const char *what = option_table[options->control.request].name, *text; // messages call the request so
 	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
 	struct lease_id id;
 	struct frame answer;
@@ -203,7 +195,7 @@ int control_ask(const struct options *options, const struct context *context) {
 		if (await_answer(fd, options, what, &in, &answer, &text)) {
 			status = show_answer(what, &answer, text);
 		} else {
-			diag_error("%s: the run has ended", what);
+			diag_error("--%s: the run has ended", what);
 		}
 	}
 	fd_close(&fd);

@@ -924,10 +924,10 @@ static void test_control(void) {
 	static const char *const requests[] = {"--add", "--wait", "--wait-any", "--cancel", "--status"};
 	RUNS("--run", "ci.1", "x", ":::", "a");
 	check_string(o.control.run, "ci.1");
-	check_equal(o.control.request, REQUEST_NOTHING);
+	check_equal(o.control.request, NOPTIONS);
 	for (size_t i = 0; i < 5; ++i) {
 		check_equal(parse("--run", "r", requests[i], i == 0 || i == 3 ? "7" : NULL, NULL), MODE_ASK);
-		check_equal((size_t)o.control.request, i + 1);
+		check_string(option_table[o.control.request].name, requests[i] + 2);
 		REFUSED("--pool cannot be combined with --", "--pool", requests[i % 4], "7");
 		REFUSED("cannot be combined with -f", "-f", "m", requests[i % 4]);
 		REFUSED("--jobs cannot be combined with --", "--run", "r", requests[i], "-j2");

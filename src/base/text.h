@@ -19,6 +19,15 @@ static inline bool text_is_name(char c) {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+// The length of the name of a shell's variable that the text begins with: no digit stands in front.
+static inline size_t text_name_length(const char *text) {
+	size_t len = 0;
+	while (text_is_name(text[len]) && (len > 0 || text[0] < '0' || text[0] > '9')) {
+		++len;
+	}
+	return len;
+}
+
 // The last part of the path, behind its last slash: of "/bin/sh" "sh", of "/bin/" "". Within `path`.
 static inline const char *path_base(const char *path) {
 	const char *slash = strrchr(path, '/');

@@ -3,6 +3,7 @@
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 enum { MOST_COMPARISONS = 20000000 }; // of combinations with exclusions: a fraction of a second
 enum { MOST_NAME = 200 }; // bytes of a batch's name: it goes into FAIRPAR_JOB, logs and the status line
@@ -279,7 +280,7 @@ static void load_rows(struct loader *loader, const struct node *node, const stru
 
 static void load_axis(struct loader *loader, const struct pair *pair, struct manifest_matrix *matrix) {
 	const struct node *name = pair->key;
-	if (name->n == 0 || name_length(name->text) != name->n) {
+	if (name->n == 0 || text_name_length(name->text) != name->n) {
 		load_error(loader, name, "a name in the matrix has letters, digits and '_' only, and no digit in front");
 	} else if (strcmp(name->text, "include") == 0) {
 		diagnostic_hint(load_error(loader, name, "the matrix has no 'include'"),

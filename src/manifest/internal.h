@@ -48,9 +48,6 @@ void load_batch(struct loader *loader, const struct pair *from, struct manifest_
 
 // ---- templates.c ----
 
-// The length of the name of a variable that the text begins with: letters, digits and _, no digit in front.
-size_t name_length(const char *text);
-
 // True if the text has a replacement string that stands for an item or a number.
 bool text_has_string(const char *text);
 

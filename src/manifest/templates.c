@@ -7,6 +7,7 @@
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "shell/reader.h"
 #include "shell/shell.h"
 #include "shell/quoting.h"
@@ -14,11 +15,6 @@
 
 bool manifest_batch_has_items(const struct manifest_batch *batch) {
 	return batch->source != MANIFEST_NONE || batch->nfeeders > 0;
-}
-
-size_t name_length(const char *text) {
-	static const char letters[] = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-	return *text >= '0' && *text <= '9' ? 0 : strspn(text, letters);
 }
 
 struct string {
@@ -30,7 +26,7 @@ struct string {
 
 // The replacement string at `at`, a brace.
 static struct string read_string(const char *at) {
-	size_t len, sign = at[1] == '-', digits = strspn(at + 1 + sign, "0123456789"), name = name_length(at + 1);
+	size_t len, sign = at[1] == '-', digits = strspn(at + 1 + sign, "0123456789"), name = text_name_length(at + 1);
 	enum token token = token_find(&tokens_default, at, false, &len);
 	if (token != NTOKENS) {
 		return (struct string){.kind = token < TOKEN_SEQ ? ITEM_STRING : NUMBER_STRING, .len = len};

@@ -19,9 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// What names of variables are made of in a shell (POSIX XBD 3.216).
-#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
-
 struct job_records {
 	int fd;                       // of the log; -1: to stdout, or no log is written
 	bool is_file, to_stdout;
@@ -116,8 +113,7 @@ static void add_assignments(const struct buf *vars, struct buf *buf) {
 	for (const char *at = vars->data; at && at < vars->data + vars->len; at += strlen(at) + 1) {
 		const char *value = strchr(at, '=') + 1;
 		size_t len = (size_t)(value - at) - 1;
-		bool is_name = strspn(at, NAME_BYTES) == len && strchr("0123456789", at[0]) == NULL;
-		const char *verb = is_name ? "export" : ":";
+		const char *verb = text_name_length(at) == len ? "export" : ":";
 		buf_printf(buf, "%s%s ", strcmp(before, verb) == 0 ? "" : before[0] ? "; " : "", strcmp(before, verb) == 0 ? "" : verb);
 		shell_quote(buf, at, len);
 		buf_addc(buf, '=');

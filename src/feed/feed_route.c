@@ -54,9 +54,7 @@ struct submission *feed_submission_open_batch(struct run *run, const char *name,
 	attrs.max_parallel = run->options->onall ? 1 : attrs.max_parallel;
 	struct batch *fresh = batch_new(run, name, &attrs, /* jobs */ -1);
 	struct queue *queue = pool_queue_open(run->pool, name, &attrs, fresh);
-	if (queue && queue_user(queue) == fresh) {
-		batch_open_output_queue(fresh);
-	} else {
+	if (!queue || queue_user(queue) != fresh) {
 		batch_unref(fresh);
 	}
 	if (!queue) {

@@ -347,7 +347,6 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 	node->queue = pool_queue_open(run->pool, plan->name, &attrs, node->batch);
 	verify(node->queue); // nothing has begun, so nothing was cut short
 	batch_ref(node->batch);
-	batch_open_output_queue(node->batch);
 	publish_batch_start(node->batch);
 	++run->dag->nwaiting;
 }

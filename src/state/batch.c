@@ -27,14 +27,10 @@ struct batch *batch_new(struct run *run, const char *name, const struct queue_at
 	batch->attrs = *attrs;
 	batch->jobs = jobs;
 	batch->memory = batches_learn_memory(run) ? NEW(struct memory_learned) : NULL;
-	return batch;
-}
-
-void batch_open_output_queue(struct batch *batch) {
-	const struct options *options = batch->run->options;
-	if (batch->run->writer && (options->keep_order || options->dry_run)) {
-		batch->output_queue = output_queue_open(batch->run->writer);
+	if (run->writer && (run->options->keep_order || run->options->dry_run)) {
+		batch->output_queue = output_queue_open(run->writer);
 	}
+	return batch;
 }
 
 void batch_skip_output(struct batch *batch, uint64_t order) {

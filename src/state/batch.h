@@ -63,9 +63,6 @@ bool batches_learn_memory(const struct run *run);
 // known. Returns it with one reference, which becomes the one of the pool's queue.
 struct batch *batch_new(struct run *run, const char *name, const struct queue_attrs *attrs, int64_t jobs);
 
-// With --keep-order: gives the batch its order of output, before its first item is queued.
-void batch_open_output_queue(struct batch *batch);
-
 // Reports that no output comes for that number in the batch's order; does nothing for 0, which is none.
 void batch_skip_output(struct batch *batch, uint64_t order);
 

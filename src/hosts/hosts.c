@@ -93,7 +93,11 @@ static void ask(struct asked *asked, struct host_attempt *attempt) {
 	}
 }
 
+// NULL-safe, as is end_all().
 static void ask_all(struct hosts *hosts, struct asked *asked) {
+	if (!hosts) {
+		return;
+	}
 	mutex_lock(&hosts->lock);
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct host *host = hosts->hosts[i];
@@ -107,6 +111,9 @@ static void ask_all(struct hosts *hosts, struct asked *asked) {
 }
 
 static void end_all(struct hosts *hosts, enum hosts_ending ending, struct asked asked) {
+	if (!hosts) {
+		return;
+	}
 	mutex_lock(&hosts->lock);
 	if (ending > atomic_load_relaxed(&hosts->ending)) {
 		atomic_store_relaxed(&hosts->ending, ending);
@@ -117,37 +124,27 @@ static void end_all(struct hosts *hosts, enum hosts_ending ending, struct asked 
 }
 
 void hosts_terminate(struct hosts *hosts) {
-	if (hosts) {
-		end_all(hosts, HOSTS_TERMINATE, (struct asked){.order = ORDER_CANCEL, .spares_cleanup = true});
-	}
+	end_all(hosts, HOSTS_TERMINATE, (struct asked){.order = ORDER_CANCEL, .spares_cleanup = true});
 }
 
 void hosts_kill(struct hosts *hosts) {
-	if (hosts) {
-		end_all(hosts, HOSTS_KILL, (struct asked){.order = ORDER_KILL});
-	}
+	end_all(hosts, HOSTS_KILL, (struct asked){.order = ORDER_KILL});
 }
 
 void hosts_cancel(struct hosts *hosts, const void *origin) {
-	if (hosts) {
-		ask_all(hosts, &(struct asked){.order = ORDER_CANCEL, .origin = origin});
-	}
+	ask_all(hosts, &(struct asked){.order = ORDER_CANCEL, .origin = origin});
 }
 
 uint64_t hosts_expire(struct hosts *hosts, uint64_t limit, uint64_t now) {
 	struct asked asked = {.order = ORDER_EXPIRE, .spares_cleanup = true, .limit = limit, .now = now, .due = TIME_NEVER};
-	if (hosts) {
-		ask_all(hosts, &asked);
-	}
+	ask_all(hosts, &asked);
 	return asked.due;
 }
 
 void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg) {
 	struct asked asked = {.order = ORDER_NONE};
-	if (hosts) {
-		ask_all(hosts, &asked);
-		child_views_take(asked.views, asked.nviews, fn, arg);
-	}
+	ask_all(hosts, &asked);
+	child_views_take(asked.views, asked.nviews, fn, arg);
 }
 
 // Whether all workers were told to suspend their jobs. With the lock.

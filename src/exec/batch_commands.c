@@ -87,10 +87,6 @@ void batch_command_finally(struct run *run, struct queue *queue) {
 
 enum { IN_THIS_ORDER = 0 }; // the flags of items that are not WORK_LOCAL
 
-static void found_path(void *arg, const char *path) {
-	line_items_add(arg, path);
-}
-
 // Names the directory that was searched: a relative pattern is looked for in the user's directory, not in the manifest's.
 static void warn_nothing(const struct run *run, const struct batch *batch, const char *pattern, const char *dir) {
 	FP_CLEANUP(buf_fini) struct buf where = BUF_INIT;
@@ -106,7 +102,7 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
                             const char *dir) {
 	char *error;
 	struct line_items *line_items = line_items_begin(worker, queue, /* from */ 0, IN_THIS_ORDER, /* hold */ false);
-	int failed = glob_expand(dir, pattern, found_path, line_items, &error);
+	int failed = glob_expand(dir, pattern, line_items_add, line_items, &error);
 	uint64_t n = line_items_end(line_items, /* keep */ true);
 	struct batch *batch = queue_user(queue);
 	if (!failed && n == 0) {

@@ -175,7 +175,7 @@ static void add_item(struct line_items *line_items, const struct record *record,
 	(void)submission_add(&line_items->submission, &(struct new_item){.record = record, .bad = bad});
 }
 
-void line_items_add(struct line_items *line_items, const char *text) {
+void line_items_add(void *line_items, const char *text) {
 	add_item(line_items, &(struct record){.args = text, .size = strlen(text) + 1, .nargs = 1}, NULL);
 }
 

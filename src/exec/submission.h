@@ -89,8 +89,8 @@ struct line_items *line_items_begin(struct worker *worker, struct queue *queue, 
 // Takes bytes of the stream; a line may come in several calls.
 void line_items_take(struct line_items *line_items, const char *mem, size_t len);
 
-// Adds one item that is no line of a stream.
-void line_items_add(struct line_items *line_items, const char *text);
+// Adds one item that is no line of a stream, but a path that glob_expand() has found.
+void line_items_add(void *line_items, const char *text); // a struct line_items
 
 // The stream has ended: submits what is left, or with `keep` false throws away what was held. Returns how many items there were.
 uint64_t line_items_end(struct line_items *line_items, bool keep);

@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include "base/buf.h"
 #include "cli/option_table.h"
 #include "input/input.h"
 #include "job/halt.h"
@@ -14,7 +13,6 @@
 #include "warm/warm.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 
 enum mode {
 	MODE_RUN,   // the command, or the manifest if there is one

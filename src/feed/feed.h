@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include "base/list.h"
 #include "state/run.h"
 #include "slots/control.h"
 

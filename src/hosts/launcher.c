@@ -7,7 +7,6 @@
 #include "shell/shell.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/wait.h>

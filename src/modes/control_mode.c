@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "sharing/pool_client.h"
 #include "slots/control.h"
+#include "slots/lease.h"
 #include "slots/pool_dir.h"
 
 #include <errno.h>

@@ -10,7 +10,6 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/text.h"
-#include "state/run.h"
 #include "process/guardian.h"
 #include "run/run.h"
 #include "slots/semaphore.h"

@@ -8,7 +8,6 @@
 #include "slots/slots.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 
 int worker_run(const struct options *options, struct context *context) {

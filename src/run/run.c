@@ -25,7 +25,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { LAST_JOB_MS = 100 }; // after a signal, between two checks whether a job still runs

@@ -8,7 +8,6 @@
 #include "base/io.h"
 #include "state/run.h"
 
-#include <stdint.h>
 
 // Does what the options say, from the first record to the exit status.
 int run_all(struct options *options, struct context *context);

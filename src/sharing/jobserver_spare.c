@@ -12,7 +12,6 @@
 
 #include <stdint.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct jobserver_spare {
 	struct jobserver *jobserver;

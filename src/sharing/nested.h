@@ -17,7 +17,6 @@
 #include "slots/slots.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct children;

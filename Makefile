@@ -49,7 +49,7 @@ LIB_SRC := $(filter-out src/warm/server.c $(if $(filter no,$(YAML)),%/yaml.c,%/n
 LIB_DATA := $(wildcard $(ROOMS:%=src/%/*.css) $(ROOMS:%=src/%/*.js) completions/skeleton.*)
 YAML_UNITS := tests/unit/manifest.c tests/unit/manifest_page.c
 UNIT_SRC := $(filter-out $(if $(filter no,$(YAML)),$(YAML_UNITS)),$(wildcard tests/unit/*.c))
-FUZZ_SRC := $(wildcard tests/fuzz/*.c)
+FUZZ_SRC := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
 STRESS_SRC := $(wildcard tests/stress/*.c)
 PROPERTY_SRC := $(wildcard tests/property/*.c)
 # Those that start machines of their own are run by `make check-cluster` alone, what takes minutes by `make check-cluster-long`, or by name.
@@ -174,14 +174,20 @@ $O/tests/stress/%: $O/tests/stress/%.o $O/libfairpar.a
 	$(say) LINK $@
 	$Q$(link_test)
 
+# Tests are compiled more often than run.
+$(UNIT_SRC:%.c=$O/%.o): override CFLAGS += -O0 -U_FORTIFY_SOURCE
+
 # It tests fairpar from the outside, and links nothing of it.
 $(PROPERTY): $(PROPERTY_SRC:%.c=$O/%.o)
 	$(say) LINK $@
 	$Q$(CC) $(FP_CFLAGS) $(CFLAGS) $(FP_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$O/tests/fuzz/%: $O/tests/fuzz/%.o $O/libfairpar.a
+# In the fuzz build main() is that of clang's fuzzer.
+FUZZER := $(if $(filter fuzz,$(PROFILE)),-fsanitize=fuzzer,$O/tests/fuzz/replay.o)
+
+$O/tests/fuzz/%: $O/tests/fuzz/%.o $(filter %.o,$(FUZZER)) $O/libfairpar.a
 	$(say) LINK $@
-	$Q$(link_test) -fsanitize=fuzzer
+	$Q$(link_test) $(filter-out %.o,$(FUZZER))
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
 
@@ -196,17 +202,14 @@ stresses: $(STRESSES)
 
 # Every one of these has faults on demand (src/base/fault.h) and assertions.
 faults := FP_DEFINES=-DFAIRPAR_FAULTS
-profile_debug := PROFILE=debug O=obj/debug $(faults) CFLAGS='-Og -g3'
+profile_debug := PROFILE=debug O=obj/debug $(faults) CFLAGS='-O0 -g'
 profile_asan := PROFILE=asan O=obj/asan $(faults) FP_SANITIZE=-fsanitize=address,undefined
 profile_ubsan := PROFILE=ubsan O=obj/ubsan $(faults) FP_SANITIZE=-fsanitize=undefined
 profile_tsan := PROFILE=tsan O=obj/tsan $(faults) FP_SANITIZE=-fsanitize=thread
-# Locks that give the processor away at random (src/base/sync.h).
-profile_stress := PROFILE=stress O=obj/stress FP_DEFINES='-DFAIRPAR_FAULTS -DFAIRPAR_YIELD'
-profile_stress_tsan := PROFILE=tsan O=obj/stress-tsan FP_DEFINES='-DFAIRPAR_FAULTS -DFAIRPAR_YIELD' FP_SANITIZE=-fsanitize=thread
 # Warm by default (--warm): the tests must not see that.
 profile_warm := PROFILE=warm O=obj/warm FP_DEFINES='-DFAIRPAR_FAULTS -DWARM_DEFAULT=WARM_SH'
 # Another C library. Its libyaml is one that was built for it: YAML=yes CPPFLAGS=-I… YAML_LIBS=…/libyaml.a.
-profile_musl := PROFILE=musl O=obj/musl CC=musl-gcc YAML=$(or $(YAML),no)
+profile_musl := PROFILE=musl O=obj/musl CC=musl-gcc CFLAGS='-O0 -g' YAML=$(or $(YAML),no)
 # For machines of any distribution; without debugging information, as it is copied there. CC=musl-gcc YAML=no works, too.
 profile_static := PROFILE=static O=obj/static LDFLAGS='$(LDFLAGS) -static -s'
 profile_coverage := PROFILE=coverage O=obj/coverage $(faults) CFLAGS='-O0 -g --coverage'
@@ -239,15 +242,13 @@ FAULTY_UNITS := $(patsubst %.c,obj/debug/%,$(if $(UNIT_SRC),$(shell grep -l FAIR
 MUSL := $(shell command -v musl-gcc)
 MUSL_UNITS := $(patsubst %.c,obj/musl/%,$(filter-out %/fair_worlds.c $(if $(filter yes,$(YAML)),,$(YAML_UNITS)),$(UNIT_SRC)))
 MUSL_TESTS := $(if $(MUSL),$(MUSL_UNITS),'tests/skip musl-gcc the unit tests with musl')
-FUZZING := $(if $(FUZZ_SRC),tests/fuzz/run)
-STRESSING := $(if $(STRESS_SRC),'tests/stress/run 5 $(STRESS_SRC:%.c=obj/stress/%)')
+FUZZING := $(if $(FUZZ_SRC),'tests/fuzz/run obj/debug/tests/fuzz')
+STRESSING := $(if $(STRESS_SRC),'tests/stress/run 5 $(STRESS_SRC:%.c=obj/debug/%)')
 
 check:
 	$(submake) all units $(PROPERTY)
-	$(submake) $(profile_debug) obj/debug/fairpar $(FAULTY_UNITS)
-	$(submake) $(profile_stress) stresses
+	$(submake) $(profile_debug) obj/debug/fairpar $(FAULTY_UNITS) stresses fuzzers
 	$(if $(MUSL),$(submake) $(profile_musl) units)
-	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
 	$(run_tests) -l obj/left $(AGAIN:%=-a) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' 'tests/torture/warm --short 1' \
 		'tests/torture/slots --short 1' 'tests/torture/machines --short 1' \
 		'tests/property/run $(PROPERTY) --runs=1500 --seed=6' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS) \
@@ -283,12 +284,14 @@ lint:
 PROFILE_UNITS := $(UNITS)
 ifeq ($(PROFILE),tsan)
 PROFILE_UNITS := $(filter-out %/fair_worlds,$(UNITS))
+else ifeq ($(PROFILE),asan)
+PROFILE_FUZZERS := $(FUZZERS)
 else ifeq ($(PROFILE),warm)
 PROFILE_UNITS := $(patsubst %.c,$O/%,$(if $(UNIT_SRC),$(shell grep -l warm $(UNIT_SRC))))
 endif
 
-check-profile: $(PROFILE_UNITS) $O/fairpar
-	$(call run_tests,$O/fairpar) $(BATS) $(PROFILE_UNITS)
+check-profile: $(PROFILE_UNITS) $(PROFILE_FUZZERS) $O/fairpar
+	$(call run_tests,$O/fairpar) $(BATS) $(PROFILE_UNITS) $(if $(PROFILE_FUZZERS),'tests/fuzz/run $O/tests/fuzz')
 
 asan ubsan tsan warm:
 	$(submake) $(profile_$@) check-profile
@@ -317,9 +320,9 @@ torture: all
 	$(run_tests) -t 0 tests/torture/run tests/torture/kills tests/torture/ends tests/torture/warm tests/torture/slots tests/torture/machines
 
 stress:
-	$(submake) $(profile_stress) stresses
-	$(submake) $(profile_stress_tsan) stress-tsan
-	$(run_tests) -t 0 'tests/stress/run $(STRESS_SECONDS) $(STRESS_SRC:%.c=obj/stress/%)'
+	$(submake) $(profile_debug) stresses
+	$(submake) $(profile_tsan) stress-tsan
+	$(run_tests) -t 0 'tests/stress/run $(STRESS_SECONDS) $(STRESS_SRC:%.c=obj/debug/%)'
 
 stress-tsan: stresses
 	$(run_tests) -t 0 'tests/stress/run $(STRESS_SECONDS) $(STRESSES)'
@@ -335,7 +338,7 @@ cross:
 	+@MAKE='$(MAKE)' packaging/cross
 
 conversations:
-	$(submake) $(profile_asan) UNITS= T=hostile CONVERSATIONS=10000 check-profile
+	$(submake) $(profile_asan) UNITS= FUZZERS= T=hostile CONVERSATIONS=10000 check-profile
 
 # All that takes long, one after the other, and in the end the names of those that have failed.
 LONG := asan tsan warm conversations torture stress fuzz property check-cluster check-cluster-long roots cross

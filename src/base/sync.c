@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifdef FAIRPAR_YIELD
+#ifdef FAIRPAR_FAULTS
 #define yield() (sync_yield ? sync_yield() : (void)0)
 #else
 #define yield() ((void)0)

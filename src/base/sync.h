@@ -16,7 +16,7 @@ enum lock {
 	LOCKS,
 };
 
-// Builds with faults (make debug, the sanitizers, make stress) check that order: each mutex knows its row, and a
+// Builds with faults (make debug, the sanitizers) check that order: each mutex knows its row, and a
 // thread that locks one while it holds one of the same or a later row stops with a message that names both. So does a thread
 // that waits for a condition while it holds another mutex than the condition's. Other builds use plain mutexes.
 #ifdef FAIRPAR_FAULTS
@@ -74,8 +74,6 @@ int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) 
 // Waits for the end of the thread.
 void thread_join(thread t);
 
-// Stress builds (-DFAIRPAR_YIELD) call sync_yield(), if the program defines it, at every boundary of a lock: before it is taken, after
+// Builds with faults call sync_yield(), if the program defines it (tests/stress), at every boundary of a lock: before it is taken, after
 // it is given back, and, with the lock held, before a thread goes to sleep.
-#ifdef FAIRPAR_YIELD
 void sync_yield(void) __attribute__((weak));
-#endif

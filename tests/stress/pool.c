@@ -15,7 +15,7 @@
 //	the service trace numbers the dispatches without a gap, and never shows more running items than slots
 //	the pool becomes idle: nothing hangs, no wake-up is lost
 //
-// Built with -DFAIRPAR_YIELD the locks give the processor away at random (base/sync.h). The seed is printed first and
+// In builds with faults the locks give the processor away at random (base/sync.h). The seed is printed first and
 // gives the same operations again; the interleaving is the machine's.
 
 #include "base/alloc.h"
@@ -601,7 +601,6 @@ static void on_alarm(int signal) {
 	abort();
 }
 
-#ifdef FAIRPAR_YIELD
 static uint64_t yield_seed;
 static _Atomic uint64_t yield_threads;
 
@@ -620,7 +619,6 @@ void sync_yield(void) {
 		nanosleep(&ts, NULL);
 	}
 }
-#endif
 
 int main(int argc, char *argv[]) {
 	double seconds = argc > 1 ? strtod(argv[1], NULL) : 3;
@@ -628,9 +626,7 @@ int main(int argc, char *argv[]) {
 	printf("1..1\n# seed %llu\n", (unsigned long long)seed);
 	fflush(stdout);
 	signal(SIGALRM, on_alarm);
-#ifdef FAIRPAR_YIELD
 	yield_seed = seed | 1;
-#endif
 	uint64_t dice = seed, start = now_ns();
 	do {
 		alarm(2 * HANG_S);

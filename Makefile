@@ -243,6 +243,9 @@ MUSL := $(shell command -v musl-gcc)
 MUSL_UNITS := $(patsubst %.c,obj/musl/%,$(filter-out %/fair_worlds.c $(if $(filter yes,$(YAML)),,$(YAML_UNITS)),$(UNIT_SRC)))
 MUSL_TESTS := $(if $(MUSL),$(MUSL_UNITS),'tests/skip musl-gcc the unit tests with musl')
 FUZZING := $(if $(FUZZ_SRC),'tests/fuzz/run obj/debug/tests/fuzz')
+# Those that take longest begin first, so that none is waited for in the end; most of that time they wait themselves.
+LONGEST := $(patsubst %,tests/%.bats,hosts pool xargs warm everyday pool_server packing signals status joblog admission pilots pipe) %/child
+longest_first = $(filter $(LONGEST),$1) $(filter-out $(LONGEST),$1)
 STRESSING := $(if $(STRESS_SRC),'tests/stress/run 5 $(STRESS_SRC:%.c=obj/debug/%)')
 
 check:
@@ -251,8 +254,7 @@ check:
 	$(if $(MUSL),$(submake) $(profile_musl) units)
 	$(run_tests) -l obj/left $(AGAIN:%=-a) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' 'tests/torture/warm --short 1' \
 		'tests/torture/slots --short 1' 'tests/torture/machines --short 1' \
-		'tests/property/run $(PROPERTY) --runs=1500 --seed=6' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS) \
-		$(MUSL_TESTS)
+		'tests/property/run $(PROPERTY) --runs=600 --seed=6' $(STRESSING) $(FUZZING) tests/lint/run $(call longest_first,$(BATS) $(UNITS) $(FAULTY_UNITS) $(MUSL_TESTS))
 
 check-unit:
 	$(submake) units
@@ -291,7 +293,7 @@ PROFILE_UNITS := $(patsubst %.c,$O/%,$(if $(UNIT_SRC),$(shell grep -l warm $(UNI
 endif
 
 check-profile: $(PROFILE_UNITS) $(PROFILE_FUZZERS) $O/fairpar
-	$(call run_tests,$O/fairpar) $(BATS) $(PROFILE_UNITS) $(if $(PROFILE_FUZZERS),'tests/fuzz/run $O/tests/fuzz')
+	$(call run_tests,$O/fairpar) $(call longest_first,$(BATS) $(PROFILE_UNITS)) $(if $(PROFILE_FUZZERS),'tests/fuzz/run $O/tests/fuzz')
 
 asan ubsan tsan warm:
 	$(submake) $(profile_$@) check-profile
@@ -341,11 +343,10 @@ conversations:
 	$(submake) $(profile_asan) UNITS= FUZZERS= T=hostile CONVERSATIONS=10000 check-profile
 
 # All that takes long, one after the other, and in the end the names of those that have failed.
-LONG := asan tsan warm conversations torture stress fuzz property check-cluster check-cluster-long roots cross
+LONG := check-unit asan tsan warm model conversations torture stress fuzz property check-cluster check-cluster-long roots cross
 
 # The long forms of tests that have a short one in make check.
-check-long: export PACKING_STEP := 1
-check-long: export TREES := 500
+check-long: export LONG_TESTS := 1
 
 check-long:
 	+@failed=; for target in $(LONG); do \
@@ -426,7 +427,7 @@ help:
 #: make lint            layers, lengths, shellcheck, mandoc: those that are installed
 #: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build
 #: make check-sanitized asan, then tsan, with the unit tests and the part of the bats suite that has threads and signals in it
-#: make check-long      all that takes long: asan, tsan, warm, conversations, torture, stress, fuzz, property,
+#: make check-long      all that takes long, and the long forms of tests: asan, tsan, warm, model, conversations, torture, stress, fuzz, property,
 #:                      check-cluster-long, roots and cross
 #: make roots           on fresh machines, Debian 12 and 13, as root and as a user: setup.sh and make check (root, debootstrap)
 #: make cross           build for aarch64, riscv64 and s390x, and run the unit tests and everyday command lines under qemu-user

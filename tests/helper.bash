@@ -9,6 +9,7 @@
 #	assert_eq GOT EXPECTED, assert_contains TEXT PART, assert_lines LINE … (of stdout, in order), assert_set LINE … (in any)
 #	most_at_once FILE                        how many of the jobs that have written + and - to it ran at once
 #	make_fifo NAME …, await FIFO (sets $line), release FIFO [LINE]               to wait for what happens, never for time
+#	long_or LONG SHORT                       prints LONG in make check-long, and SHORT elsewhere: how much is tried
 #	on_terminal COMMAND …                    runs it with a terminal of its own, with what the file `talk` says (needs python3)
 #	traced …                                 strace …, also with a sanitizer; limit_memory KIB: ulimit -v, only without one
 #	need TOOL, need_terminal, use_faults (a build that takes FAIRPAR_FAULT)                     or the test is skipped by name
@@ -178,6 +179,10 @@ await() {
 
 release() {
 	timeout "$patience" tee "$1" <<<"${2-}" >/dev/null || fail "nobody read from $1"
+}
+
+long_or() {
+	if [[ ${LONG_TESTS-} ]]; then echo "$1"; else echo "$2"; fi
 }
 
 need() {

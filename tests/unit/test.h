@@ -47,6 +47,11 @@ struct test {
 		} \
 	} while (0)
 
+// For make check-long.
+static inline bool is_long(void) {
+	return getenv("LONG_TESTS") != NULL;
+}
+
 // Where an emulator that is no kernel stands between the test and the kernel (packaging/cross).
 static inline bool is_emulated(void) {
 	const char *profile = getenv("FAIRPAR_PROFILE");

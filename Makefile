@@ -55,7 +55,9 @@ PROPERTY_SRC := $(wildcard tests/property/*.c)
 # Those that start machines of their own are run by `make check-cluster` alone, what takes minutes by `make check-cluster-long`, or by name.
 CLUSTER_LONG_BATS := tests/cluster_long.bats
 CLUSTER_BATS := $(filter-out $(CLUSTER_LONG_BATS),$(wildcard tests/cluster*.bats))
-BATS := $(if $T,$(wildcard $(T:%=tests/%.bats)),$(filter-out $(CLUSTER_BATS) $(CLUSTER_LONG_BATS),$(wildcard tests/*.bats)))
+# What has only a command line, its output and its status is a line of a table (tests/table).
+BATS := $(if $T,$(wildcard $(T:%=tests/%.bats) $(T:%=tests/%.table)), \
+	$(filter-out $(CLUSTER_BATS) $(CLUSTER_LONG_BATS),$(wildcard tests/*.bats tests/*.table)))
 
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $(LIB_DATA:%=$O/%.o) $O/src/warm/server.so.o
 UNITS := $(UNIT_SRC:%.c=$O/%)
@@ -244,7 +246,7 @@ MUSL_UNITS := $(patsubst %.c,obj/musl/%,$(filter-out %/fair_worlds.c $(if $(filt
 MUSL_TESTS := $(if $(MUSL),$(MUSL_UNITS),'tests/skip musl-gcc the unit tests with musl')
 FUZZING := $(if $(FUZZ_SRC),'tests/fuzz/run obj/debug/tests/fuzz')
 # Those that take longest begin first, so that none is waited for in the end; most of that time they wait themselves.
-LONGEST := $(patsubst %,tests/%.bats,hosts pool xargs warm everyday pool_server packing signals status joblog admission pilots pipe) %/child
+LONGEST := $(patsubst %,tests/%.bats,hosts pool xargs warm pool_server packing signals status joblog admission pilots pipe) %/child
 longest_first = $(filter $(LONGEST),$1) $(filter-out $(LONGEST),$1)
 STRESSING := $(if $(STRESS_SRC),'tests/stress/run 5 $(STRESS_SRC:%.c=obj/debug/%)')
 
@@ -423,7 +425,7 @@ help:
 #: make                 build ./fairpar (-O2 -g; CC, CPPFLAGS, CFLAGS, LDFLAGS are yours; V=1 shows the commands)
 #: make check           build and run every test; the last line is "N passed, N failed"
 #: make check AGAIN=1   of these tests, those that have failed or were skipped the last time
-#: make check-unit      the unit tests;  make check-bats T=NAME: tests/NAME.bats, or all of them
+#: make check-unit      the unit tests;  make check-bats T=NAME: tests/NAME.bats and tests/NAME.table, or all
 #: make lint            layers, lengths, shellcheck, mandoc: those that are installed
 #: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build
 #: make check-sanitized asan, then tsan, with the unit tests and the part of the bats suite that has threads and signals in it

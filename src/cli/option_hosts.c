@@ -293,8 +293,8 @@ static int check_basefiles(const struct options *o) {
 	return 0;
 }
 
-// Settles --onall, where the number of -j is a number of machines. Returns 0, or -1 after a message.
-static int settle_onall(struct options *o) {
+// Resolves --onall, where the number of -j is a number of machines. Returns 0, or -1 after a message.
+static int resolve_onall(struct options *o) {
 	char *error = NULL;
 	long machines = 0;
 	if (o->jobs && parse_number(o->jobs, 0, INT_MAX, &machines) != 0) {
@@ -308,7 +308,7 @@ static int settle_onall(struct options *o) {
 	return o->hosts.n > 0 ? 0 : report(sshlogins_add(&o->hosts, ":", /* is_file */ false, NULL, NULL, &error), error);
 }
 
-int settle_hosts(struct options *o) {
+int options_resolve_hosts(struct options *o) {
 	char *error = NULL, text[SSHLOGIN_JOBS_TEXT];
 	struct sshlogins *hosts = &o->hosts;
 	bool runs_each = o->onall || o->nonall; // each machine runs one job at a time
@@ -320,7 +320,7 @@ int settle_hosts(struct options *o) {
 	}
 	o->tokens.elsewhere = sshlogins_has_remote(hosts);
 	if (runs_each) {
-		return check_basefiles(o) != 0 ? -1 : settle_onall(o);
+		return check_basefiles(o) != 0 ? -1 : resolve_onall(o);
 	}
 	if (hosts->n == 0) {
 		return 0;

@@ -2,7 +2,7 @@
 //
 // Parsed by hand: getopt_long() takes any unique prefix of a name, and glibc and musl have different messages for a wrong name.
 // The rules are getopt's: short options bundle, a value may be in the same word or the next one, "--" ends the options, and so
-// does the first word that is not an option. option_store.c puts their arguments where the table says, and option_settle.c
+// does the first word that is not an option. option_store.c puts their arguments where the table says, and option_resolve.c
 // works out what all of them together mean.
 
 #include "cli/options.h"
@@ -255,7 +255,7 @@ static int parse_semaphore_command(struct parser *parser) {
 	if (words[n]) {
 		return diag_error("a semaphore runs one command without items: quote '%s' if it is part of it", words[n]);
 	}
-	return settle_semaphore(parser->options, words, n);
+	return options_resolve_semaphore(parser->options, words, n);
 }
 
 static const char *pool_name(const struct parser *parser) {
@@ -349,7 +349,7 @@ static bool make_is_dry_run(const struct options *o) {
 	return flags.dry_run;
 }
 
-// Parses the words behind the options, and settles what all options together mean.
+// Parses the words behind the options, and resolves what all options together mean.
 static enum mode parse_rest(struct parser *parser) {
 	const struct options *o = parser->options;
 	if (o->manifest && !o->sem.is_on && parse_names(parser) != 0) {
@@ -358,7 +358,7 @@ static enum mode parse_rest(struct parser *parser) {
 	if (parser->done) {
 		return MODE_EXIT;
 	}
-	settle_options(parser->options);
+	options_resolve(parser->options);
 	if (o->from_log && !o->manifest) { // with a manifest --from-log is refused like other options
 		int error = option_others_check(o, OPT_FROM_LOG, LIST_WITH_FROM_LOG);
 		if (!error && *parser->at) {
@@ -375,7 +375,7 @@ static enum mode parse_rest(struct parser *parser) {
 	}
 	parser->options->control.request = o->manifest ? NOPTIONS : control_request(o);
 	if (o->control.request != NOPTIONS) {
-		return control_settle(parser->options, parser->at) == 0 ? MODE_ASK : MODE_ERROR;
+		return options_resolve_request(parser->options, parser->at) == 0 ? MODE_ASK : MODE_ERROR;
 	}
 	if ((o->pool.single || o->pool.status != POOL_SILENT) && !o->manifest) {
 		return parse_pool_command(parser) == 0 ? MODE_POOL : MODE_ERROR;
@@ -385,9 +385,9 @@ static enum mode parse_rest(struct parser *parser) {
 	}
 	parser->options->dry_run |= make_is_dry_run(o);
 	if (!o->manifest) {
-		return parse_command(parser) == 0 && settle_command(parser) == 0 ? MODE_RUN : MODE_ERROR;
+		return parse_command(parser) == 0 && options_resolve_command(parser) == 0 ? MODE_RUN : MODE_ERROR;
 	}
-	return settle_manifest(parser->options) != 0 ? MODE_ERROR : o->check || o->given[OPT_LIST] ? MODE_SHOW : MODE_RUN;
+	return options_resolve_manifest(parser->options) != 0 ? MODE_ERROR : o->check || o->given[OPT_LIST] ? MODE_SHOW : MODE_RUN;
 }
 
 enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {

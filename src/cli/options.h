@@ -42,7 +42,7 @@ struct batch_setting {
 	bool is_used;        // the pattern fitted the name of a batch
 };
 
-// Semaphore mode; see option_settle.c.
+// Semaphore mode; see option_resolve.c.
 struct semaphore_options {
 	bool is_on;
 	bool foreground;                 // --fg
@@ -210,7 +210,7 @@ struct options {
 	size_t nenv;
 
 	// other machines
-	struct sshlogins hosts;          // -S, --sshloginfile, --launch: settled; none, or only ":": all jobs run here
+	struct sshlogins hosts;          // -S, --sshloginfile, --launch: resolved; none, or only ":": all jobs run here
 	bool machines_are_known;         // the machines that a manifest names were added
 	struct host_sources *host_sources; // where the machines over ssh are named: see options_hosts_changed(); or NULL
 	const char *ssh;                 // --ssh, or NULL
@@ -305,7 +305,7 @@ bool options_hosts_changed(const struct options *options);
 // *ret_error, a whole message (caller frees): a file cannot be read, or there are no machines. The caller frees the list in any case.
 int options_hosts_read(const struct options *options, struct sshlogins *ret_list, char **ret_error) FP_NODISCARD;
 
-// ---- option_settle.c ----
+// ---- option_resolve.c ----
 
 // True if the words of a command have probably lost quotes that the shell which reads them again needs: a word that this shell
 // would split stands behind one that begins with a dash, as in sh -c 'cd /; pwd'.

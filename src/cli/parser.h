@@ -68,8 +68,8 @@ option_handler opt_sshlogin, opt_launch, opt_slurm, opt_trc, opt_env;
 
 void host_sources_free(struct host_sources *sources); // NULL-safe
 
-// Settles options->hosts when all options are known, and options->jobs if this machine is the only one. Returns 0 or -1.
-int settle_hosts(struct options *options);
+// Resolves options->hosts when all options are known, and options->jobs if this machine is the only one. Returns 0 or -1.
+int options_resolve_hosts(struct options *options);
 
 // In an allocation of Slurm adds its nodes to options->hosts; else keeps `value` as options->slurm. Returns 0, or -1 after a message.
 int set_slurm(struct options *options, const char *value);
@@ -77,25 +77,25 @@ int set_slurm(struct options *options, const char *value);
 // Adds the pilots of options->slurm, if there are any, to options->hosts, behind all others, and names them. Returns 0 or -1.
 int add_pilots(struct options *options);
 
-// ---- option_settle.c: what all options together mean, when all of them are known ----
+// ---- option_resolve.c: what all options together mean, when all of them are known ----
 
 // Sets the options that follow from the given ones, in every mode.
-void settle_options(struct options *options);
+void options_resolve(struct options *options);
 
 // Checks the options of a run of a command, and sets what follows from them: sources, blocks, packing, output. Returns 0 or -1.
-int settle_command(struct parser *parser);
+int options_resolve_command(struct parser *parser);
 
-// As settle_command(), for a run of a manifest.
-int settle_manifest(struct options *options);
+// As options_resolve_command(), for a run of a manifest.
+int options_resolve_manifest(struct options *options);
 
-// As settle_command(), for a semaphore. The words are its command: joined, they become the only item of the run.
-int settle_semaphore(struct options *options, char *const *words, size_t nwords);
+// As options_resolve_command(), for a semaphore. The words are its command: joined, they become the only item of the run.
+int options_resolve_semaphore(struct options *options, char *const *words, size_t nwords);
 
 // Returns which request to a run in progress the options make, or NOPTIONS.
 enum option_id control_request(const struct options *options);
 
 // Checks the options of such a request, and the words behind them, which become options->command. Returns 0 or -1.
-int control_settle(struct options *options, char *const *words);
+int options_resolve_request(struct options *options, char *const *words);
 
 // Sets the --term-seq of a run that names none; the text must be one that --term-seq takes.
 void set_default_term_seq(struct options *options, const char *text);
@@ -116,7 +116,7 @@ int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
 
 // ---- conflicts.c: options that exclude each other, or have no effect with another ----
 
-// Check the options after settle_options(); return 0, or -1 after a message. The first refuses options that are given beside `id` and
+// Check the options after options_resolve(); return 0, or -1 after a message. The first refuses options that are given beside `id` and
 // are not on the list; the second applies the rules of options.def (EXCLUDES, NEEDS), and checks what needs more than a rule.
 int option_others_check(const struct options *options, enum option_id id, enum option_list with);
 int option_conflicts_check(const struct options *options);

@@ -92,7 +92,7 @@ const char *created_files_path(const struct job *job) {
 	return job->creating ? job->creating->path : NULL;
 }
 
-void created_files_settle(struct job *job, bool ok) {
+void created_files_finish(struct job *job, bool ok) {
 	struct created_files *created_files = job->batch->run->created_files;
 	struct created_file *file = job->creating;
 	if (!file) {

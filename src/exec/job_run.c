@@ -79,7 +79,7 @@ static void job_close(struct worker_state *state, struct job *job, const struct 
 		// white on red, and to the end of the line, as GNU parallel has it
 		spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
 	}
-	created_files_settle(job, result->outcome == OUTCOME_OK);
+	created_files_finish(job, result->outcome == OUTCOME_OK);
 	end_output(state, job, result, received);
 	publish_job_end(state, job, result, NEXT_NOTHING);
 	if (job->added) {
@@ -368,7 +368,7 @@ static bool leave_out(struct job *job) {
 	static const struct result ok = {.outcome = OUTCOME_OK};
 	bool is_done = job_records_leave_out(job->batch, job->spec, &job->record, &job->item);
 	if (is_done && job->added) {
-		job_records_settle(job->batch->run, job->item.seq);
+		job_records_finish(job->batch->run, job->item.seq);
 		added_job_ended(job->batch->run, job->added, &ok);
 	}
 	return is_done;

@@ -53,12 +53,12 @@ void created_files_destroy(struct created_files *created_files);
 // job->creating, unless with --dry-run or if the path is a dangling symbolic link.
 bool created_files_find(struct worker_state *state, struct job *job);
 
-// The absolute path that the job is making, or NULL. Borrowed, until created_files_settle().
+// The absolute path that the job is making, or NULL. Borrowed, until created_files_finish().
 const char *created_files_path(const struct job *job);
 
 // The job has ended, well (`ok`) or not. Removes what a failed job has left, which the next run would take for the whole file, unless another job of
 // this run has made it meanwhile, or is making it. Prints a message if it cannot be removed.
-void created_files_settle(struct job *job, bool ok);
+void created_files_finish(struct job *job, bool ok);
 
 // ---- batch_commands.c ----
 

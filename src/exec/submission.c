@@ -123,7 +123,7 @@ enum submit_status submission_offer(struct submission *submission, struct worker
 	return pool_submit(run->pool, submission->queue, from, works, submission->n);
 }
 
-void submission_settle(struct submission *submission, enum submit_status status) {
+void submission_finish(struct submission *submission, enum submit_status status) {
 	if (status == SUBMIT_FULL) {
 		return;
 	}
@@ -137,7 +137,7 @@ void submission_settle(struct submission *submission, enum submit_status status)
 enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags) {
 	bool cancelled = atomic_load_relaxed(&submission->batch->cancelled); // then the pool is not even asked
 	enum submit_status status = submission_offer(submission, from, flags);
-	submission_settle(submission, status);
+	submission_finish(submission, status);
 	return cancelled && status == SUBMIT_CLOSED ? SUBMIT_OK : status;
 }
 

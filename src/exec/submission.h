@@ -62,10 +62,10 @@ static inline bool submission_is_full(const struct submission *submission) {
 // cancelled.
 enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags);
 
-// submission_submit() in two steps, for a caller with a lock: submission_offer() only submits; submission_settle(), without the lock, does what
+// submission_submit() in two steps, for a caller with a lock: submission_offer() only submits; submission_finish(), without the lock, does what
 // follows from the status that the first has returned.
 enum submit_status submission_offer(struct submission *submission, struct worker *from, unsigned flags) FP_NODISCARD;
-void submission_settle(struct submission *submission, enum submit_status status);
+void submission_finish(struct submission *submission, enum submit_status status);
 
 // ---- the lines that a job writes to its stdout, as items of a batch
 

@@ -43,7 +43,7 @@ static enum submit_status submit(struct run *run, uint64_t number, struct submis
 	const struct live_attempt *attempt = own ? nested_find(run->nested, number) : NULL;
 	enum submit_status status = submission_offer(submission, attempt ? attempt->worker : NULL, attempt ? WORK_LOCAL : 0);
 	nested_unlock(run->nested);
-	submission_settle(submission, status == SUBMIT_FULL ? SUBMIT_CLOSED : status);
+	submission_finish(submission, status == SUBMIT_FULL ? SUBMIT_CLOSED : status);
 	return status;
 }
 
@@ -57,7 +57,7 @@ static uint64_t add_to(struct run *run, uint64_t number, uint64_t by, struct add
 	uint64_t item_number = is_new ? submission->items[submission->n - 1].number : 0;
 	added_jobs_register(run->added_jobs, added, by, submission->queue, item_number);
 	if (!is_new) { // --resume: it is done
-		job_records_settle(run, id);
+		job_records_finish(run, id);
 		added_job_ended(run, added, &done);
 		added_job_free(added);
 		return id;

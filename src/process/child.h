@@ -63,7 +63,7 @@ void children_start_guardian(struct children *children);
 
 // Waits until every child that is being started at the time of the call is listed (or has failed to start), so that the calls
 // below find it. At most five seconds: execve() of a file on a network server that is down may block for ever.
-void children_settle(struct children *children);
+void children_await_starts(struct children *children);
 
 // ---- signals to all ----
 

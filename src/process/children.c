@@ -17,7 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, BACKOFF_S = 10, OWN_BACKOFF_S = 1, ORPHANS_S = 2, LAST_LINE = 1024, REST_MS = 100, SETTLE_S = 5 };
+enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, BACKOFF_S = 10, OWN_BACKOFF_S = 1, ORPHANS_S = 2, LAST_LINE = 1024, REST_MS = 100, START_S = 5 };
 
 // The table for children_last_words(), which is called without an argument on a dying thread.
 static _Atomic(struct group_table *) last_table;
@@ -271,7 +271,7 @@ static void slot_free(struct children *children, const struct running_child *run
 // Under the lock.
 static void leave_starting(struct children *children, struct running_child *running) {
 	list_remove(&running->link);
-	if (children->nsettling > 0) {
+	if (children->nawaiting > 0) {
 		cond_broadcast(&children->started);
 	}
 }
@@ -369,16 +369,16 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 	return useful;
 }
 
-void children_settle(struct children *children) {
-	uint64_t deadline = now_ns() + SETTLE_S * NS_PER_S;
+void children_await_starts(struct children *children) {
+	uint64_t deadline = now_ns() + START_S * NS_PER_S;
 	mutex_lock(&children->lock);
 	uint64_t before = children->nstarts;
-	++children->nsettling;
+	++children->nawaiting;
 	while (!list_is_empty(&children->starting)
 	       && list_entry(children->starting.next, struct running_child, link)->number < before
 	       && cond_wait_until(&children->started, &children->lock, deadline)) {
 	}
-	--children->nsettling;
+	--children->nawaiting;
 	mutex_unlock(&children->lock);
 }
 

@@ -46,9 +46,9 @@ struct children {
 	unsigned nwaiting;
 	struct list starting;    // the children that are being started (since children_reserve()), in the order of their numbers
 	uint64_t nstarts;
-	cond started;            // broadcast when a child leaves `starting` while nsettling > 0, and for threads in
+	cond started;            // broadcast when a child leaves `starting` while nawaiting > 0, and for threads in
 	                         // children_time_out()
-	unsigned nsettling;      // threads in children_settle()
+	unsigned nawaiting;      // threads in children_await_starts()
 	struct list list;        // the children that run
 	unsigned nrunning;
 	uint64_t stopped_at;     // when children_signal() stopped the children, if they are still stopped; else 0

@@ -246,7 +246,7 @@ int guardian_main(int argc, char *argv[]) {
 	for (int i = 0; i < ALL_FDS; ++i) {
 		fds[i] = i + 2 < argc ? (int)strtol(argv[i + 2], NULL, 10) : -1;
 	}
-	if (argc != 2 + ALL_FDS || daemon_settle(fds, ALL_FDS) != 0) {
+	if (argc != 2 + ALL_FDS || daemon_isolate(fds, ALL_FDS) != 0) {
 		return EXIT_TROUBLE;
 	}
 	struct group_table *table = table_map(4);

@@ -391,7 +391,7 @@ int daemon_detach(void) {
 	return pid;
 }
 
-int daemon_settle(const int *fds, int n) {
+int daemon_isolate(const int *fds, int n) {
 	setsid();
 	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
 		struct sigaction ignore = {.sa_handler = SIG_IGN};

@@ -93,4 +93,4 @@ int daemon_detach(void) FP_NODISCARD;
 // Frees this process from all that it has inherited: it gets a session of its own, the directory /, /dev/null as 0 to 2, and ignores all
 // signals. All other descriptors are closed, but for the `n` (at most DAEMON_FDS_MAX) of `fds`, which become 3, 4 and so on; the number
 // of one that is -1 stays unused. Returns 0, or -1 with errno.
-int daemon_settle(const int *fds, int n) FP_NODISCARD;
+int daemon_isolate(const int *fds, int n) FP_NODISCARD;

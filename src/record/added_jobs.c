@@ -12,8 +12,8 @@
 // A job that has added others.
 struct parent {
 	uint64_t id;              // the first member, for ids_find()
-	size_t n_unsettled;       // jobs that it has added and that are not settled
-	struct buf row;           // its row of the joblog, kept until all of these are settled
+	size_t n_unfinished;      // jobs that it has added and that are not finished
+	struct buf row;           // its row of the joblog, kept until all of these are finished
 };
 
 static void lock(struct added_jobs *jobs) {
@@ -70,7 +70,7 @@ void added_jobs_register(struct added_jobs *jobs, struct added_job *added, uint6
 	entry->queue = queue;
 	entry->number = number;
 	struct parent *parent = ids_add(&jobs->parents, &jobs->parents_cap, &jobs->n_parents, sizeof(*parent), by);
-	++parent->n_unsettled; // outsiders (0) have no row
+	++parent->n_unfinished; // outsiders (0) have no row
 	unlock(jobs);
 }
 
@@ -78,16 +78,16 @@ static void end_entry(struct run *run, uint64_t id, int code) {
 	struct added_jobs *jobs = run->added_jobs;
 	lock(jobs);
 	struct added_entry *entry = added_jobs_find(jobs, id);
-	bool is_settled = false;
+	bool is_finished = false;
 	if (entry && entry->job) {
-		is_settled = atomic_load_relaxed(&entry->job->cancelled);
+		is_finished = atomic_load_relaxed(&entry->job->cancelled);
 		entry->job = NULL;
 		entry->code = code;
 		waits_note_end(jobs, entry);
 	}
 	unlock(jobs);
-	if (is_settled) {
-		job_records_settle(run, id);
+	if (is_finished) {
+		job_records_finish(run, id);
 	}
 }
 
@@ -137,7 +137,7 @@ bool added_jobs_keep_row(struct added_jobs *jobs, uint64_t seq, const char *row,
 	}
 	lock(jobs);
 	struct parent *parent = find_parent(jobs, seq);
-	bool is_kept = parent && parent->n_unsettled > 0;
+	bool is_kept = parent && parent->n_unfinished > 0;
 	if (is_kept) {
 		buf_add(&parent->row, row, len);
 	}
@@ -145,16 +145,16 @@ bool added_jobs_keep_row(struct added_jobs *jobs, uint64_t seq, const char *row,
 	return is_kept;
 }
 
-void added_jobs_settle(struct added_jobs *jobs, uint64_t seq, struct buf *ret_rows) {
+void added_jobs_finish(struct added_jobs *jobs, uint64_t seq, struct buf *ret_rows) {
 	if (!jobs || !atomic_load_relaxed(&jobs->any)) {
 		return;
 	}
 	lock(jobs);
 	struct added_entry *entry = added_jobs_find(jobs, seq);
-	struct parent *parent = entry && !entry->settled ? find_parent(jobs, entry->by) : NULL;
+	struct parent *parent = entry && !entry->finished ? find_parent(jobs, entry->by) : NULL;
 	if (parent) {
-		entry->settled = true;
-		if (--parent->n_unsettled == 0) {
+		entry->finished = true;
+		if (--parent->n_unfinished == 0) {
 			buf_add(ret_rows, parent->row.data, parent->row.len);
 			buf_reset(&parent->row);
 		}

@@ -26,7 +26,7 @@ struct added_entry {
 	struct added_job *job;    // NULL: it has ended
 	int code;                 // the exit status of --wait for it, once it has ended
 	bool reported;            // --wait-any has reported its end
-	bool settled;             // the row of the job that added it need not wait for it any more
+	bool finished;            // the row of the job that added it need not wait for it any more
 	struct queue *queue;      // which is there until the job has ended
 	uint64_t ended;           // 0: it has not ended; else how many had ended then, with it
 	bool is_awaited;          // somebody waits for it: it was brought forward, and is so again when it is queued again
@@ -78,14 +78,14 @@ void added_jobs_by(struct added_jobs *jobs, uint64_t by, bool unreported, struct
 // The row of a job is written after the rows of all jobs that it has added, directly or through others. If one of these was cut
 // off or never started, the job has no row, so --resume runs it again and it adds them again.
 
-// Keeps the row (copied) of job `seq` if a job that it has added is not settled yet. Returns false if it is to be written now.
+// Keeps the row (copied) of job `seq` if a job that it has added is not finished yet. Returns false if it is to be written now.
 // NULL-safe, as the next one. Any thread.
 bool added_jobs_keep_row(struct added_jobs *jobs, uint64_t seq, const char *row, size_t len);
 
-// Settles the added job `seq`: it need not run again, because its row is in the joblog, or the job that added it has cancelled
-// it. If it was the last unsettled one of the job that added it, that job's kept row is appended to `ret_rows`. Does nothing for
-// a job that was not added or is settled. Any thread.
-void added_jobs_settle(struct added_jobs *jobs, uint64_t seq, struct buf *ret_rows);
+// Finishes the added job `seq`: it need not run again, because its row is in the joblog, or the job that added it has cancelled
+// it. If it was the last unfinished one of the job that added it, that job's kept row is appended to `ret_rows`. Does nothing for
+// a job that was not added or is finished. Any thread.
+void added_jobs_finish(struct added_jobs *jobs, uint64_t seq, struct buf *ret_rows);
 
 // Marks the job of that id as cancelled. If `runs`, the caller ends its process, and added_job_ended() follows; else this call
 // records its end.

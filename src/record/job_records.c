@@ -184,7 +184,7 @@ static void write_rows(struct run *run, struct buf *rows) {
 		struct buf kept = BUF_INIT;
 		put(run, rows->data, rows->len); // first: a kept row says that the rows of the jobs that it added are there
 		for (size_t at = 0; at < rows->len; at += row_size(rows->data + at, rows->len - at)) {
-			added_jobs_settle(run->added_jobs, row_seq(rows->data + at), &kept);
+			added_jobs_finish(run->added_jobs, row_seq(rows->data + at), &kept);
 		}
 		buf_fini(rows);
 		*rows = kept;
@@ -205,10 +205,10 @@ void job_records_written(void *arg, const char *rows, size_t len) {
 	write_rows(run, &ready);
 }
 
-void job_records_settle(struct run *run, uint64_t seq) {
+void job_records_finish(struct run *run, uint64_t seq) {
 	struct buf ready = BUF_INIT;
 	if (run->job_records) {
-		added_jobs_settle(run->added_jobs, seq, &ready);
+		added_jobs_finish(run->added_jobs, seq, &ready);
 		write_rows(run, &ready);
 	}
 }

@@ -147,7 +147,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 void job_records_written(void *arg, const char *rows, size_t len);
 
 // The added job of that number need not run again though it has no row in the log of this run. From any thread.
-void job_records_settle(struct run *run, uint64_t seq);
+void job_records_finish(struct run *run, uint64_t seq);
 
 // Closes the joblog, with a message and run->trouble if rows could not be written, and frees run->job_records, which may be NULL.
 // After the last job, before the output is closed.

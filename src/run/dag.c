@@ -282,7 +282,7 @@ static void end(struct dag_node *node) {
 	if (target && target != node) {
 		target->fed_again |= again;
 		--target->nfeeders;
-		dag_node_settle(target);
+		dag_node_try_close(target);
 	}
 	if (dag_node_state(node) != NODE_ENDED || node->is_tainted || node->failure_seen) {
 		return; // skip_after() was called for the node

@@ -80,7 +80,7 @@ static void suspend(struct run *run) {
 		return; // the kernel would not stop us, and a SIGCONT right after the SIGSTOP misses a process that a job is just forking
 	}
 	pool_pause(run->pool, true);
-	children_settle(run->children);
+	children_await_starts(run->children);
 	children_signal(run->children, SIGSTOP);
 	hosts_suspend(run->hosts, true);
 	status_display_suspend(run);
@@ -152,7 +152,7 @@ static void answer_signal(struct run *run, int signal) {
 		terminal_note_stops(run);
 		break;
 	case SIGUSR1:
-		children_settle(run->children);
+		children_await_starts(run->children);
 		children_each(run->children, list_child, &now);
 		hosts_each(run->hosts, list_child, &now);
 		hosts_show(run->hosts);

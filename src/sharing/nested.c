@@ -349,7 +349,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 			set_slots(nested, nested->slots + !item->counted);
 			item->counted = true;
 		}
-		next = sessions_settle(&nested->sessions, /* quiet */ false, now);
+		next = sessions_step(&nested->sessions, /* quiet */ false, now);
 		return_free(nested);
 		struct wanting wanting = {.nested = nested};
 		lease_each_wanted(nested->sessions.table, submit_wanted, &wanting);
@@ -415,7 +415,7 @@ struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lend
 	nested->sessions.find_lease = find_lease;
 	nested->sessions.granted = begin_loan;
 	nested->sessions.arg = nested;
-	(void)sessions_settle(&nested->sessions, /* quiet */ true, now); // opens the table of leases: there is nothing to recover
+	(void)sessions_step(&nested->sessions, /* quiet */ true, now); // opens the table of leases: there is nothing to recover
 	nested->own = lease_join(nested->sessions.table, &(struct lease_client_config){.weight = 1}, NULL, now);
 	set_slots(nested, 0);
 	if (lends && getenv("FAIRPAR_POOL")) {

@@ -34,7 +34,7 @@ struct connections {
 void connections_add_polls(struct connections *connections, struct polls *polls);
 void connections_serve(struct connections *connections, const struct polls *polls, uint64_t now);
 
-// Sends what sessions have to send, as far as the sockets take it, without waiting. To be called after sessions_settle(). Returns when
+// Sends what sessions have to send, as far as the sockets take it, without waiting. To be called after sessions_step(). Returns when
 // connections_serve() is to be called even if poll(2) finds nothing, or TIME_NEVER.
 uint64_t connections_flush(struct connections *connections, uint64_t now);
 

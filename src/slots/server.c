@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #define IDLE (5 * NS_PER_S) // it ends when it has had no client for so long
-#define SETTLE (200 * NS_PER_MS) // from the removal of its socket until it makes a new one: a user who removes the directory must not meet it there
+#define RENEW_PAUSE (200 * NS_PER_MS) // from the removal of its socket until it makes a new one: a user who removes the directory must not meet it there
 
 // What the lock file says.
 struct life {
@@ -192,7 +192,7 @@ static bool keep_files(struct server *server, uint64_t now) {
 		return false; // there are no clients, or they go over to the server that made the new file, and report their leases to it
 	}
 	bool is_due = now >= server->renew_at;
-	server->renew_at = is_due ? TIME_NEVER : time_earlier(server->renew_at, now + SETTLE);
+	server->renew_at = is_due ? TIME_NEVER : time_earlier(server->renew_at, now + RENEW_PAUSE);
 	return !is_due || renew_files(server);
 }
 
@@ -216,7 +216,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	if (!keep_files(server, now)) {
 		return false;
 	}
-	*deadline = sessions_settle(&server->sessions, ready == 0, now);
+	*deadline = sessions_step(&server->sessions, ready == 0, now);
 	if (server->life.clients != clients_told(server)) {
 		write_life(server, clients_told(server)); // before a client hears of its lease
 	}
@@ -254,7 +254,7 @@ int server_main(int argc, char *argv[]) {
 		return EXIT_TROUBLE;
 	}
 	const int fds[] = {(int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)}; // 3 and 4 from here on
-	if (daemon_detach() != 0 || daemon_settle(fds, 2) != 0) {
+	if (daemon_detach() != 0 || daemon_isolate(fds, 2) != 0) {
 		return EXIT_TROUBLE;
 	}
 	sigset_t none; // main() has blocked signals. Only TERM is not ignored: it ends the server, and clients that need one start another

@@ -512,7 +512,7 @@ bool sessions_are_due(const struct sessions *sessions) {
 	return sessions->revoking && sessions->revoking->out.len == 0;
 }
 
-uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
+uint64_t sessions_step(struct sessions *sessions, bool quiet, uint64_t now) {
 	struct lease_grant grant;
 	uint64_t when, unused_when;
 	end_recovery(sessions, quiet, now);

@@ -1,7 +1,7 @@
 // The slot server without its sockets: each frame of a client changes the table of leases, and frames go to the clients that
 // the change concerns.
 //
-// Frames in, frames out: no sockets, no clock. The server (slots/server.c) moves the frames and calls sessions_settle()
+// Frames in, frames out: no sockets, no clock. The server (slots/server.c) moves the frames and calls sessions_step()
 // after each round of them.
 //
 // Life of a session: opened -HELLO-> joined -end of file-> closed -the processes that use its leases (FRAME_PROCESS) end-> freed.
@@ -126,7 +126,7 @@ bool session_process_ended(struct session *session, unsigned i, uint64_t now) FP
 // Does what follows from the frames: grants leases, takes them back, and tells the clients. `quiet`: no client had
 // sent anything. Returns when to call it again, or TIME_NEVER. To be called only when all frames that had come were
 // read, and the frames of the last call were sent, as far as clients read.
-uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now);
+uint64_t sessions_step(struct sessions *sessions, bool quiet, uint64_t now);
 
-// True if sessions_settle() is to be called again at once: what it waited for has been sent.
+// True if sessions_step() is to be called again at once: what it waited for has been sent.
 bool sessions_are_due(const struct sessions *sessions);

@@ -33,7 +33,7 @@ void dag_node_release(struct dag_node *node) {
 	batch_unref(batch);
 }
 
-void dag_node_settle(struct dag_node *node) {
+void dag_node_try_close(struct dag_node *node) {
 	if (!node->queue || !node->fed || node->nfeeders > 0) {
 		return;
 	}
@@ -45,7 +45,7 @@ void dag_node_settle(struct dag_node *node) {
 
 void dag_node_fed(struct dag_node *node) {
 	node->fed = true;
-	dag_node_settle(node);
+	dag_node_try_close(node);
 }
 
 // ---- what workers post ----

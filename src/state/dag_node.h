@@ -79,7 +79,7 @@ size_t dag_node_left(const struct dag_node *node);
 void dag_node_fed(struct dag_node *node);
 
 // Closes the node's queue (dag_node_release()), if neither its own items nor other batches add to the queue any more.
-void dag_node_settle(struct dag_node *node);
+void dag_node_try_close(struct dag_node *node);
 
 // Closes the node's queue and drops its reference to the batch.
 void dag_node_release(struct dag_node *node);

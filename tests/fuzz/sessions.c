@@ -133,7 +133,7 @@ static void settle(struct world *world) {
 	uint64_t when;
 	unsigned calls = 0;
 	do {
-		when = sessions_settle(&world->sessions, /* quiet */ true, world->now);
+		when = sessions_step(&world->sessions, /* quiet */ true, world->now);
 		for (unsigned i = 0; i < CLIENTS; ++i) {
 			look(world, &world->peers[i]);
 		}

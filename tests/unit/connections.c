@@ -51,7 +51,7 @@ static int serve(void) {
 	connections_add_polls(&connections, &polls);
 	int ready = poll(polls.at, polls.n, 0);
 	connections_serve(&connections, &polls, now);
-	sessions_settle(&sessions, /* quiet */ false, now);
+	sessions_step(&sessions, /* quiet */ false, now);
 	due = connections_flush(&connections, now);
 	free(polls.at);
 	return ready;

@@ -70,13 +70,13 @@ static void test_unused_is_looked_for(void) {
 	struct sessions sessions;
 	sessions_init(&sessions, &(struct sessions_config){.slots = 1, .epoch = 1}, 0);
 	struct session *first = join(&sessions, 5), *second = join(&sessions, 5);
-	check_equal(sessions_settle(&sessions, true, 5), 5 + LEASE_UNUSED); // though nobody says anything until then
+	check_equal(sessions_step(&sessions, true, 5), 5 + LEASE_UNUSED); // though nobody says anything until then
 	check(hears(first, FRAME_GRANT) && !hears(second, FRAME_GRANT));
 	uint64_t now = 5 + LEASE_UNUSED;
-	check_equal(sessions_settle(&sessions, true, now), now);
+	check_equal(sessions_step(&sessions, true, now), now);
 	check(hears(first, FRAME_REVOKED)); // and now it was sent
 	check(sessions_are_due(&sessions));
-	check_equal(sessions_settle(&sessions, true, now), TIME_NEVER); // nobody waits any more
+	check_equal(sessions_step(&sessions, true, now), TIME_NEVER); // nobody waits any more
 	check(hears(second, FRAME_GRANT));
 	sessions_fini(&sessions, now);
 }
@@ -87,18 +87,18 @@ static void test_revoked_after_close(void) {
 	sessions_init(&sessions, &(struct sessions_config){.slots = 1, .epoch = 1}, 0);
 	struct session *first = join(&sessions, 5), *second = join(&sessions, 5);
 	struct frame grant = {0};
-	(void)sessions_settle(&sessions, true, 5);
+	(void)sessions_step(&sessions, true, 5);
 	check_equal(count_heard(first, FRAME_GRANT, &grant), 1);
 	int ends[2];
 	check(pipe(ends) == 0);
 	check(session_input(first, &(struct frame){.type = FRAME_PROCESS, .a = grant.a, .b = grant.b}, NULL, ends[0], 5));
 	check(!session_close(first, 5));
 	uint64_t now = 5 + LEASE_UNUSED;
-	(void)sessions_settle(&sessions, true, now);
+	(void)sessions_step(&sessions, true, now);
 	check(sessions.revoking == first);
 	check(session_process_ended(first, 0, now));
 	check(!sessions.revoking);
-	check_equal(sessions_settle(&sessions, true, now), TIME_NEVER);
+	check_equal(sessions_step(&sessions, true, now), TIME_NEVER);
 	check(hears(second, FRAME_GRANT));
 	close(ends[1]);
 	sessions_fini(&sessions, now);
@@ -108,11 +108,11 @@ static void test_recovery(void) {
 	struct sessions sessions;
 	sessions_init(&sessions, &(struct sessions_config){.slots = 1, .epoch = 1, .recovers = true}, 0);
 	struct session *session = join(&sessions, 5);
-	check_equal(sessions_settle(&sessions, true, 5), RECOVERY);
+	check_equal(sessions_step(&sessions, true, 5), RECOVERY);
 	check(!hears(session, FRAME_GRANT));
-	(void)sessions_settle(&sessions, /* quiet */ false, RECOVERY); // who knows what has come with it
+	(void)sessions_step(&sessions, /* quiet */ false, RECOVERY); // who knows what has come with it
 	check(!hears(session, FRAME_GRANT));
-	(void)sessions_settle(&sessions, true, RECOVERY);
+	(void)sessions_step(&sessions, true, RECOVERY);
 	check(hears(session, FRAME_GRANT));
 	sessions_fini(&sessions, RECOVERY);
 }
@@ -146,7 +146,7 @@ static struct frame grant_below(struct sessions *sessions, uint32_t held, bool r
 	}
 	next_peer = 2;
 	struct session *above = join_holding(sessions, recovers ? held : 0, recovers ? 0 : held, 0, joined);
-	(void)sessions_settle(sessions, true, joined);
+	(void)sessions_step(sessions, true, joined);
 	for (uint32_t i = 0; i < held && !recovers; ++i) {
 		say(above, (struct frame){.type = FRAME_USE, .a = (UINT64_C(1) << 32) + i + 1, .c = 1}, NULL, 0, joined);
 	}
@@ -154,7 +154,7 @@ static struct frame grant_below(struct sessions *sessions, uint32_t held, bool r
 	next_peer = 4;
 	below = below ? below : join(sessions, joined);
 	next_peer = 0;
-	(void)sessions_settle(sessions, true, recovers ? RECOVERY : joined);
+	(void)sessions_step(sessions, true, recovers ? RECOVERY : joined);
 	(void)count_heard(below, FRAME_GRANT, &grant);
 	return grant;
 }
@@ -192,19 +192,19 @@ static void test_asks_for_the_last_job(void) {
 	sessions.named_lease = named_lease;
 	next_peer = 2;
 	struct session *above = join(&sessions, 5);
-	(void)sessions_settle(&sessions, true, 5);
+	(void)sessions_step(&sessions, true, 5);
 	check_equal(count_heard(above, FRAME_GRANT, &grant), 1);
 	say(above, (struct frame){.type = FRAME_USE, .a = grant.a}, NULL, 0, 5);
 	next_peer = 4;
 	struct session *below = join(&sessions, 5);
 	next_peer = 0;
-	(void)sessions_settle(&sessions, true, 5);
-	(void)sessions_settle(&sessions, true, 5);
+	(void)sessions_step(&sessions, true, 5);
+	(void)sessions_step(&sessions, true, 5);
 	check(!hears(below, FRAME_GRANT));
 	check_equal(count_heard(above, FRAME_LAST, &frame), 1);
 	check_equal(frame.a, grant.a);
 	say(above, (struct frame){.type = FRAME_USE, .a = grant.a, .b = 99, .c = 1}, NULL, 0, 5);
-	(void)sessions_settle(&sessions, true, 5);
+	(void)sessions_step(&sessions, true, 5);
 	check_equal(count_heard(below, FRAME_GRANT, &frame), 1);
 	check(frame.c & LEASE_LENT);
 	sessions_fini(&sessions, 5);
@@ -216,12 +216,12 @@ static void test_told_slots(void) {
 	struct sessions sessions;
 	struct frame frame = {0};
 	sessions_init(&sessions, &(struct sessions_config){.slots = 2, .bounds = {.least = 1, .most = 9}, .is_told = true, .epoch = 1}, 0);
-	check_equal(sessions_settle(&sessions, true, 5), TIME_NEVER);
+	check_equal(sessions_step(&sessions, true, 5), TIME_NEVER);
 	struct session *session = join(&sessions, 5);
 	check_equal(count_heard(session, FRAME_WELCOME, &frame), 1);
 	check(frame.a == 2 && frame.b == 1 && frame.c == 9);
 	sessions_announce(&sessions, 4, CONTROLLER_JOBS_SLEEP);
-	check_equal(sessions_settle(&sessions, true, 6), TIME_NEVER); // nobody is asked what he sees
+	check_equal(sessions_step(&sessions, true, 6), TIME_NEVER); // nobody is asked what he sees
 	check_equal(count_heard(session, FRAME_STATE, &frame), 1);
 	check(frame.c == (4 | (uint64_t)CONTROLLER_JOBS_SLEEP << 32));
 	session = join(&sessions, 7);
@@ -270,19 +270,19 @@ static void test_slots_follow_jobs(void) {
 	double idle = 0.9;
 	open_auto(&sessions, 1, 64, /* recovers */ false, &idle);
 	struct session *a = join_wanting(&sessions, 20, HELLO_OBSERVES, 5), *b = join_wanting(&sessions, 20, HELLO_OBSERVES, 5);
-	uint64_t due = sessions_settle(&sessions, false, 5);
+	uint64_t due = sessions_step(&sessions, false, 5);
 	check_equal(due, 5 + 100 * MS); // two have a slot each, and the others wait
 	check_equal(count_heard(a, FRAME_GRANT, &state) + count_heard(b, FRAME_GRANT, &state), 2);
-	check_equal(sessions_settle(&sessions, true, due - 1), due);
+	check_equal(sessions_step(&sessions, true, due - 1), due);
 	check(!hears(a, FRAME_OBSERVE));
-	check(sessions_settle(&sessions, true, due) > due);
+	check(sessions_step(&sessions, true, due) > due);
 	check_equal(count_heard(a, FRAME_OBSERVE, &state), 1);
 	check_equal(count_heard(b, FRAME_OBSERVE, &state), 1);
 	send_observation(a, 1, 0, due);
-	check(sessions_settle(&sessions, false, due) > due);
+	check(sessions_step(&sessions, false, due) > due);
 	check_equal(slots_of(&sessions), 2); // b has not answered yet
 	send_observation(b, 1, 0, due + 1);
-	uint64_t next = sessions_settle(&sessions, false, due + 1);
+	uint64_t next = sessions_step(&sessions, false, due + 1);
 	check_equal(slots_of(&sessions), 4); // twice as many
 	check_equal(next, due + 1 + 100 * MS);
 	check_equal(count_heard(a, FRAME_STATE, &state), 1);
@@ -297,9 +297,9 @@ static void test_silent_are_busy(void) {
 		double idle = 0.9; // which does not tell what the jobs do
 		open_auto(&sessions, 1, 64, /* recovers */ false, &idle);
 		struct session *session = join_wanting(&sessions, 4, i == 0 ? 0 : HELLO_OBSERVES, 0);
-		uint64_t now = sessions_settle(&sessions, false, 0);
+		uint64_t now = sessions_step(&sessions, false, 0);
 		for (unsigned step = 0; step < 50; ++step) {
-			now = sessions_settle(&sessions, true, now);
+			now = sessions_step(&sessions, true, now);
 			check_equal(slots_of(&sessions), 2);
 		}
 		check(hears(session, FRAME_OBSERVE) == (i == 1));
@@ -313,23 +313,23 @@ static void test_no_sample_while_nobody_waits(void) {
 	double idle = 0.9;
 	open_auto(&sessions, 1, 64, /* recovers */ false, &idle);
 	struct session *session = join_wanting(&sessions, 2, HELLO_OBSERVES, 0);
-	check_equal(sessions_settle(&sessions, false, 0), TIME_NEVER);
+	check_equal(sessions_step(&sessions, false, 0), TIME_NEVER);
 	say(session, (struct frame){.type = FRAME_WANT, .a = 7, .b = 1}, NULL, 0, 5);
 	uint64_t now = 5;
 	while (slots_of(&sessions) < 9) {
-		now = sessions_settle(&sessions, true, now);
+		now = sessions_step(&sessions, true, now);
 		if (hears(session, FRAME_OBSERVE)) {
 			send_observation(session, 2, 0, now);
 		}
 	}
-	now = sessions_settle(&sessions, true, now); // all have one
+	now = sessions_step(&sessions, true, now); // all have one
 	unsigned samples = nsamples;
-	check_equal(sessions_settle(&sessions, true, now), TIME_NEVER);
+	check_equal(sessions_step(&sessions, true, now), TIME_NEVER);
 	check(!hears(session, FRAME_OBSERVE));
 	check_equal(nsamples, samples);
 	check_equal(session_close(session, now), true);
 	session = join_wanting(&sessions, 9, HELLO_OBSERVES, now); // who knows what these do
-	(void)sessions_settle(&sessions, false, now);
+	(void)sessions_step(&sessions, false, now);
 	check_equal(slots_of(&sessions), 2);
 	check_equal(count_heard(session, FRAME_GRANT, &(struct frame){0}), 2);
 	sessions_fini(&sessions, now);
@@ -345,7 +345,7 @@ static void test_successor_begins_with_what_is_held(void) {
 	check_equal(frame.a, 2);
 	check_equal(frame.b, 1);
 	check_equal(frame.c, 6);
-	(void)sessions_settle(&sessions, true, RECOVERY);
+	(void)sessions_step(&sessions, true, RECOVERY);
 	check_equal(slots_of(&sessions), 5);
 	check(!hears(session, FRAME_GRANT));
 	sessions_fini(&sessions, RECOVERY);

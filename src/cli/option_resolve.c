@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void settle_options(struct options *o) {
+void options_resolve(struct options *o) {
 	const bool *given = o->given;
 	o->attempts = o->attempts > 0 ? o->attempts : UINT_MAX;
 	o->files = o->files || o->files_nul;
@@ -61,7 +61,7 @@ static void hint_at_quotes(const struct options *o, char *const *words, size_t n
 }
 
 // Makes stdin a source if nothing else gives items.
-static int settle_sources(struct options *o) {
+static int resolve_sources(struct options *o) {
 	if (o->resume == RESUME_RETRY) { // as in GNU parallel, the command and the items are ignored
 		o->ncommand = o->nsources = 0;
 		o->input.header = false;
@@ -99,8 +99,8 @@ static int settle_sources(struct options *o) {
 	return 0;
 }
 
-// Settles --colsep with --csv: which byte separates columns.
-static int settle_csv(struct options *o) {
+// Resolves --colsep with --csv: which byte separates columns.
+static int resolve_csv(struct options *o) {
 	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	o->input.csv = ',';
 	int result = o->colsep_given ? parse_escapes(&bytes, o->colsep_given) : 0;
@@ -112,14 +112,14 @@ static int settle_csv(struct options *o) {
 	return result;
 }
 
-// Settles how items are split and trimmed. As in GNU parallel, --header splits at tabs, and --colsep trims blanks, unless told otherwise.
-static int settle_items(struct options *o) {
+// Resolves how items are split and trimmed. As in GNU parallel, --header splits at tabs, and --colsep trims blanks, unless told otherwise.
+static int resolve_items(struct options *o) {
 	o->input.delimiter = o->given[OPT_NULL] ? '\0' : o->input.delimiter;
 	o->input.end = o->input.end && *o->input.end ? o->input.end : NULL;
 	o->input.trim = o->input.trim > TRIM_BOTH || (o->colsep_given && !o->given[OPT_TRIM]) ? TRIM_BOTH : o->input.trim; // rl means lr
 	const char *colsep = o->colsep_given ? o->colsep_given : o->input.header || o->header_files ? "\\t" : NULL;
 	if (o->given[OPT_CSV]) {
-		return settle_csv(o);
+		return resolve_csv(o);
 	}
 	char *error;
 	o->input.colsep = colsep ? colsep_translate(colsep, &error) : NULL;
@@ -133,7 +133,7 @@ static int settle_items(struct options *o) {
 
 // Makes the template of --workdir ..., with GNU parallel's own {#}: a new directory for each job, where GNU parallel has them.
 // They are not removed.
-static int settle_workdir(struct options *o) {
+static int resolve_workdir(struct options *o) {
 	char host[HOST_NAME_MAX + 1];
 	const char *home = getenv("HOME");
 	if (!o->workdir || strcmp(o->workdir, "...") != 0) {
@@ -169,7 +169,7 @@ static int check_pack(const struct options *o) {
 }
 
 // Decides which of -n, -N, -L and -l counts, as GNU parallel's parse_options() has it.
-static int settle_packing(struct options *o) {
+static int resolve_packing(struct options *o) {
 	const bool *given = o->given;
 	struct packing *packing = &o->packing;
 	bool is_list = given[OPT_M] || given[OPT_XARGS], has_n = given[OPT_MAX_REPLACE_ARGS];
@@ -200,7 +200,7 @@ static enum option_id pipe_as_given(const struct options *o) {
 	return o->given[OPT_PIPE_PART] ? OPT_PIPE_PART : o->given[OPT_PIPE] ? OPT_PIPE : o->given[OPT_CAT] ? OPT_CAT : OPT_FIFO;
 }
 
-static int settle_tee(struct options *o) {
+static int resolve_tee(struct options *o) {
 	if (o->pipe == PIPE_STREAM) {
 		return o->nsources > 0 ? 0 : option_fail(OPT_TEE, "needs items, one for each job, as in --pipe --tee cmd ::: a b");
 	}
@@ -226,8 +226,8 @@ static int check_block_sources(const struct options *o) {
 	return o->nsources > 0 || o->pipe == PIPE_STREAM ? 0 : option_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
 }
 
-// Settles how many records a block has. As in GNU parallel, -N wins over -n, and -L over -l, wherever they stand.
-static int settle_records(struct options *o) {
+// Resolves how many records a block has. As in GNU parallel, -N wins over -n, and -L over -l, wherever they stand.
+static int resolve_records(struct options *o) {
 	const struct packing *counts = &o->packing;
 	enum option_id records_by = o->given[OPT_MAX_REPLACE_ARGS] ? OPT_MAX_REPLACE_ARGS : OPT_MAX_ARGS;
 	enum option_id lines_by = o->given[OPT_LINES] ? OPT_LINES : OPT_MAX_LINES;
@@ -242,7 +242,7 @@ static int settle_records(struct options *o) {
 	return 0;
 }
 
-static int settle_blocks(struct options *o) {
+static int resolve_blocks(struct options *o) {
 	if (o->ncommand == 0 && !o->tee) { // with --tee the items may be the commands
 		return option_fail(pipe_as_given(o), "needs a command to pipe into, such as 'cat'");
 	}
@@ -251,7 +251,7 @@ static int settle_blocks(struct options *o) {
 		                   o->pipe == PIPE_PART ? "pipe-part" : "pipe");
 	}
 	if (o->tee) {
-		return settle_tee(o);
+		return resolve_tee(o);
 	}
 	if (o->given[OPT_NULL] && !o->given[OPT_RECEND] && !o->given[OPT_RECSTART]) {
 		o->recend = "\\0";
@@ -264,13 +264,13 @@ static int settle_blocks(struct options *o) {
 		o->block_parts = o->pipe == PIPE_PART ? 10 : 0; // GNU parallel's defaults
 	}
 	o->input.header = o->header_files = false; // with blocks --header means something else
-	return settle_records(o) != 0 ? -1 : check_block_sources(o);
+	return resolve_records(o) != 0 ? -1 : check_block_sources(o);
 }
 
 // ---- output ----
 
 // Accepts what has no effect with --ungroup, as GNU parallel does, but with a warning.
-static void settle_output(struct options *o) {
+static void resolve_output(struct options *o) {
 	const bool *given = o->given;
 	if (o->tty && !given[OPT_GROUP] && !given[OPT_LINE_BUFFER]) {
 		o->output = OUTPUT_UNGROUP; // an editor draws on the terminal
@@ -295,10 +295,10 @@ static void settle_output(struct options *o) {
 
 // ---- what is run ----
 
-// Settles what depends on the machines of the run, once these are known.
-static int settle_machines(struct options *o) {
+// Resolves what depends on the machines of the run, once these are known.
+static int resolve_machines(struct options *o) {
 	o->machines_are_known = true;
-	return option_conflicts_check(o) != 0 || add_pilots(o) != 0 ? -1 : settle_hosts(o);
+	return option_conflicts_check(o) != 0 || add_pilots(o) != 0 ? -1 : options_resolve_hosts(o);
 }
 
 // Returns the first of the command's words, behind its first one, that is an option of fairpar; or NULL.
@@ -337,7 +337,7 @@ static int check_manifest(const struct options *o) {
 	return diag_error("'%s' is no program; if it is a manifest, run it by: fairpar -f %s", text_shows(name), text_shows(name));
 }
 
-int settle_command(struct parser *p) {
+int options_resolve_command(struct parser *p) {
 	struct options *o = p->options;
 	o->header_files = o->header_text && strcmp(o->header_text, "0") == 0;
 	o->input.header = o->header_text && !o->header_files; // the header is one line, whatever --header says, as in GNU parallel without --pipe
@@ -345,14 +345,14 @@ int settle_command(struct parser *p) {
 		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
 		o->packing.chars = PACK_CHARS_MAX;
 	}
-	if (settle_machines(o) != 0 || check_manifest(o) != 0 || check_first_word(p) != 0 || (o->pipe && settle_blocks(o) != 0) ||
+	if (resolve_machines(o) != 0 || check_manifest(o) != 0 || check_first_word(p) != 0 || (o->pipe && resolve_blocks(o) != 0) ||
 	    (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
-	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && settle_sources(o) != 0) || settle_items(o) != 0 ||
-	    settle_workdir(o) != 0 || (o->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) ||
-	    (!o->pipe && settle_packing(o) != 0)) {
+	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && resolve_sources(o) != 0) || resolve_items(o) != 0 ||
+	    resolve_workdir(o) != 0 || (o->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) ||
+	    (!o->pipe && resolve_packing(o) != 0)) {
 		return -1;
 	}
-	settle_output(o);
+	resolve_output(o);
 	hint_at_quotes(o, o->command, o->ncommand);
 	return 0;
 }
@@ -374,7 +374,7 @@ struct manifest *options_load_manifest(struct options *o, bool *ret_unwritten) {
 	if (!o->jobs && !o->onall && !o->nonall && is_good && (o->slurm || sshlogins_has_remote(&o->hosts))) {
 		o->jobs = manifest->slots; // each machine has so many slots
 	}
-	if (!is_good || settle_machines(o) != 0) {
+	if (!is_good || resolve_machines(o) != 0) {
 		manifest_free(manifest);
 		return NULL;
 	}
@@ -382,7 +382,7 @@ struct manifest *options_load_manifest(struct options *o, bool *ret_unwritten) {
 }
 
 // Refuses options that are about all batches, but have a key in a manifest, where each batch can have its own value.
-int settle_manifest(struct options *o) {
+int options_resolve_manifest(struct options *o) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		if (o->given[id] && *option_table[id].instead) {
 			return option_fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
@@ -394,7 +394,7 @@ int settle_manifest(struct options *o) {
 	if (!o->given[OPT_TERM_SEQ]) {
 		set_default_term_seq(o, "TERM,10000,KILL,25"); // a manifest's jobs are larger, and may take longer to clean up
 	}
-	settle_output(o);
+	resolve_output(o);
 	return 0;
 }
 
@@ -432,7 +432,7 @@ static int check_semaphore(const struct options *options, size_t nwords) {
 	return error ? diag_error("%s", error) : 0;
 }
 
-int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
+int options_resolve_semaphore(struct options *o, char *const *words, size_t nwords) {
 	struct semaphore_options *sem = &o->sem;
 	if (option_conflicts_check(o) != 0) {
 		return -1;
@@ -461,7 +461,7 @@ int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 		o->quiet = true; // whoever waits for the status knows which command it is
 		o->exit_scheme = EXIT_FIRST;
 	}
-	settle_output(o);
+	resolve_output(o);
 	return 0;
 }
 
@@ -492,7 +492,7 @@ static int check_ids(enum option_id id, char *const *words) {
 	return 0;
 }
 
-int control_settle(struct options *o, char *const *words) {
+int options_resolve_request(struct options *o, char *const *words) {
 	enum option_id id = o->control.request;
 	if (option_others_check(o, id, id == OPT_ADD ? LIST_WITH_ADD : id == OPT_CANCEL ? LIST_WITH_CANCEL : LIST_WITH_WAIT) != 0) {
 		return -1;

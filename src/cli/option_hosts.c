@@ -112,7 +112,7 @@ static int read_list(void *arg, const char *name, struct buf *ret_text, char **r
 	if (is_stdin && is_again) {
 		return error_text(ret_error, "--sshloginfile cannot read '-': standard input is read when the run begins");
 	}
-	if (is_stdin && claim_stdin(sources->parser, "--sshloginfile -") != 0) {
+	if (is_stdin && option_take_stdin(sources->parser, "--sshloginfile -") != 0) {
 		return -1;
 	}
 	const char *path = is_stdin ? name : find_path(name, &own);
@@ -192,7 +192,7 @@ static int add_nodes(struct sshlogins *hosts, const char *list, const char *cpus
 	return result == 0 ? 0 : diag_error_free(error);
 }
 
-int set_slurm(struct options *o, const char *value) {
+int options_set_slurm(struct options *o, const char *value) {
 	const char *list = getenv("SLURM_JOB_NODELIST"), *cpus = getenv("SLURM_JOB_CPUS_PER_NODE");
 	if (getenv("SLURM_JOB_ID") && list && cpus) {
 		return add_nodes(&o->hosts, list, cpus);
@@ -205,11 +205,11 @@ int set_slurm(struct options *o, const char *value) {
 }
 
 int opt_slurm(struct parser *parser, const char *value) {
-	return set_slurm(parser->options, value);
+	return options_set_slurm(parser->options, value);
 }
 
 // A pilot has as many CPUs as the options of --slurm say, else one for each job of -j.
-int add_pilots(struct options *o) {
+int options_add_pilots(struct options *o) {
 	long jobs = 0;
 	if (!o->slurm) {
 		return 0;

@@ -46,7 +46,7 @@ static void hint_at_lines(const struct options *o) {
 	}
 }
 
-bool words_lost_quotes(char *const *words, size_t n) {
+bool options_words_lost_quotes(char *const *words, size_t n) {
 	size_t i = 1;
 	while (i < n && !(words[i - 1][0] == '-' && words[i - 1][1] != '\0' && shell_splits(words[i]))) {
 		++i;
@@ -55,7 +55,7 @@ bool words_lost_quotes(char *const *words, size_t n) {
 }
 
 static void hint_at_quotes(const struct options *o, char *const *words, size_t n) {
-	if (!o->quote && !o->quiet && words_lost_quotes(words, n)) {
+	if (!o->quote && !o->quiet && options_words_lost_quotes(words, n)) {
 		diag_note(LOST_QUOTES_HINT);
 	}
 }
@@ -76,7 +76,7 @@ static int resolve_sources(struct options *o) {
 	}
 	if (o->nonall && o->nsources == 0) { // one job without arguments
 		static char *const nothing[] = {"", NULL};
-		*add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = nothing, .nargs = 1};
+		*options_add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = nothing, .nargs = 1};
 		o->packing.max_args = 0;
 		o->given[OPT_MAX_ARGS] = true;
 	}
@@ -95,7 +95,7 @@ static int resolve_sources(struct options *o) {
 	if (is_terminal && !o->quiet) {
 		diag_warn("reading items from the terminal: end them with Ctrl-D, or give them behind ':::'");
 	}
-	add_source(o);
+	options_add_source(o);
 	return 0;
 }
 
@@ -298,7 +298,7 @@ static void resolve_output(struct options *o) {
 // Resolves what depends on the machines of the run, once these are known.
 static int resolve_machines(struct options *o) {
 	o->machines_are_known = true;
-	return option_conflicts_check(o) != 0 || add_pilots(o) != 0 ? -1 : options_resolve_hosts(o);
+	return option_conflicts_check(o) != 0 || options_add_pilots(o) != 0 ? -1 : options_resolve_hosts(o);
 }
 
 // Returns the first of the command's words, behind its first one, that is an option of fairpar; or NULL.
@@ -346,9 +346,9 @@ int options_resolve_command(struct parser *p) {
 		o->packing.chars = PACK_CHARS_MAX;
 	}
 	if (resolve_machines(o) != 0 || check_manifest(o) != 0 || check_first_word(p) != 0 || (o->pipe && resolve_blocks(o) != 0) ||
-	    (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
+	    (o->pipe == PIPE_STREAM && option_take_stdin(p, "--pipe") != 0) ||
 	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && resolve_sources(o) != 0) || resolve_items(o) != 0 ||
-	    resolve_workdir(o) != 0 || (o->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) ||
+	    resolve_workdir(o) != 0 || (o->given[OPT_SHOW_LIMITS] && options_show_limits(&o->packing) != 0) ||
 	    (!o->pipe && resolve_packing(o) != 0)) {
 		return -1;
 	}
@@ -369,7 +369,7 @@ struct manifest *options_load_manifest(struct options *o, bool *ret_unwritten) {
 		is_good = false;
 	}
 	if (is_good && manifest->slurm && o->hosts.n == 0 && !o->slurm) { // the manifest's key counts unless options name machines
-		is_good = set_slurm(o, manifest->slurm) == 0;
+		is_good = options_set_slurm(o, manifest->slurm) == 0;
 	}
 	if (!o->jobs && !o->onall && !o->nonall && is_good && (o->slurm || sshlogins_has_remote(&o->hosts))) {
 		o->jobs = manifest->slots; // each machine has so many slots
@@ -392,13 +392,13 @@ int options_resolve_manifest(struct options *o) {
 		return -1;
 	}
 	if (!o->given[OPT_TERM_SEQ]) {
-		set_default_term_seq(o, "TERM,10000,KILL,25"); // a manifest's jobs are larger, and may take longer to clean up
+		options_set_default_term_seq(o, "TERM,10000,KILL,25"); // a manifest's jobs are larger, and may take longer to clean up
 	}
 	resolve_output(o);
 	return 0;
 }
 
-void set_default_term_seq(struct options *options, const char *text) {
+void options_set_default_term_seq(struct options *options, const char *text) {
 	const char *error;
 	verify(term_seq_parse(text, &options->term_seq, &error) == 0);
 }
@@ -454,7 +454,7 @@ int options_resolve_semaphore(struct options *o, char *const *words, size_t nwor
 		// a program that asks or draws needs the terminal itself, and gets it as with --tty
 		o->tty = o->tty || (sem->foreground && plain && !sem->input && isatty(STDIN_FILENO) == 1);
 		o->nsources = 0;
-		*add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = &sem->line, .nargs = 1};
+		*options_add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = &sem->line, .nargs = 1};
 		o->input.end = NULL; // options about items and blocks are not for the command
 		o->input.skip_first = o->tee = false;
 		o->pipe = PIPE_NOT; // GNU parallel's manual asks for --pipe here, so that the command gets stdin
@@ -473,7 +473,7 @@ static bool is_about_pool(const struct options *o) {
 	return o->given[OPT_POOL] || o->pool.single || (!o->control.run && !in_job);
 }
 
-enum option_id control_request(const struct options *o) {
+enum option_id options_request(const struct options *o) {
 	const enum option_id *id = option_lists[LIST_REQUESTS];
 	while (*id != NOPTIONS && !(o->given[*id] && (*id != OPT_STATUS || !is_about_pool(o)))) {
 		++id;

@@ -23,7 +23,7 @@
 
 // ---- input ----
 
-int claim_stdin(struct parser *parser, const char *reader) {
+int option_take_stdin(struct parser *parser, const char *reader) {
 	if (parser->stdin_for) {
 		return diag_error("stdin can be read only once, not by %s and by %s", parser->stdin_for, reader);
 	}
@@ -31,20 +31,20 @@ int claim_stdin(struct parser *parser, const char *reader) {
 	return 0;
 }
 
-struct source_config *add_source(struct options *o) {
+struct source_config *options_add_source(struct options *o) {
 	o->sources = xrealloc(o->sources, (o->nsources + 1) * sizeof(*o->sources));
 	o->sources[o->nsources] = (struct source_config){.kind = FROM_STDIN};
 	return &o->sources[o->nsources++];
 }
 
-int add_file_source(struct parser *parser, const char *path, bool linked, const char *reader) {
+int options_add_file_source(struct parser *parser, const char *path, bool linked, const char *reader) {
 	if (*path == '\0') {
 		return diag_error("%s names a file without a name", reader);
 	}
-	struct source_config *source = add_source(parser->options);
+	struct source_config *source = options_add_source(parser->options);
 	source->linked = linked;
 	if (strcmp(path, "-") == 0) {
-		return claim_stdin(parser, reader);
+		return option_take_stdin(parser, reader);
 	}
 	source->kind = FROM_FILE;
 	source->path = path;
@@ -52,7 +52,7 @@ int add_file_source(struct parser *parser, const char *path, bool linked, const 
 }
 
 int opt_arg_file(struct parser *parser, const char *value) {
-	return add_file_source(parser, value, /* linked */ false, "--arg-file");
+	return options_add_file_source(parser, value, /* linked */ false, "--arg-file");
 }
 
 int opt_delimiter(struct parser *parser, const char *value) {
@@ -103,7 +103,7 @@ int opt_batch(struct parser *parser, const char *value) {
 	}
 	o->batch_files = xrealloc(o->batch_files, (o->nbatch_files + 1) * sizeof(*o->batch_files));
 	o->batch_files[o->nbatch_files++] = (struct batch_file){.name = xmemdup(value, len), .path = equals + 1};
-	return strcmp(equals + 1, "-") == 0 ? claim_stdin(parser, "--batch") : 0;
+	return strcmp(equals + 1, "-") == 0 ? option_take_stdin(parser, "--batch") : 0;
 }
 
 int opt_manifest(struct parser *parser, const char *value) {
@@ -116,7 +116,7 @@ int opt_manifest(struct parser *parser, const char *value) {
 		return option_fail(parser->id, "must not be empty");
 	}
 	o->manifest = value;
-	return strcmp(value, "-") == 0 ? claim_stdin(parser, "--manifest") : 0;
+	return strcmp(value, "-") == 0 ? option_take_stdin(parser, "--manifest") : 0;
 }
 
 // ---- blocks and packing ----
@@ -147,7 +147,7 @@ int opt_pack(struct parser *parser, const char *value) {
 
 // ---- what prints ----
 
-int packing_show_limits(const struct packing *packing) {
+int options_show_limits(const struct packing *packing) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	buf_printf(&text, "Maximal size of command: %d\nMaximal usable size of command: %zu\n\n"
 	           "Execution will continue now, and it will try to read its input\n"

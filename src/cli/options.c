@@ -192,14 +192,14 @@ static int parse_group(struct parser *parser) {
 	bool links = separator[strlen(names_files ? o->arg_file_sep : o->arg_sep)] == '+'; // the items go in step with the source before, if there is one
 	if (!names_files) {
 		bool linked = links && o->nsources > 0;
-		*add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = words, .nargs = n, .linked = linked};
+		*options_add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = words, .nargs = n, .linked = linked};
 		return 0;
 	}
 	if (n == 0) {
 		return diag_error("%s needs the name of a file", separator);
 	}
 	for (size_t i = 0; i < n; ++i) {
-		if (add_file_source(parser, words[i], links && o->nsources > 0, separator) != 0) {
+		if (options_add_file_source(parser, words[i], links && o->nsources > 0, separator) != 0) {
 			return -1;
 		}
 	}
@@ -373,7 +373,7 @@ static enum mode parse_rest(struct parser *parser) {
 	if (o->sem.is_on) {
 		return parse_semaphore_command(parser) == 0 ? MODE_SEM : MODE_ERROR;
 	}
-	parser->options->control.request = o->manifest ? NOPTIONS : control_request(o);
+	parser->options->control.request = o->manifest ? NOPTIONS : options_request(o);
 	if (o->control.request != NOPTIONS) {
 		return options_resolve_request(parser->options, parser->at) == 0 ? MODE_ASK : MODE_ERROR;
 	}
@@ -406,7 +406,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.pool.wait = TIME_NEVER,
 		.pool.weight = 1,
 	};
-	set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
+	options_set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
 	struct parser parser = {.options = ret_options, .at = argv + (argc > 0 ? 1 : 0)};
 	ret_options->sem.is_on = argc > 0 && strcmp(path_base(argv[0]), "sem") == 0;
 	if (parse_options(&parser) != 0) {

@@ -309,7 +309,7 @@ int options_hosts_read(const struct options *options, struct sshlogins *ret_list
 
 // True if the words of a command have probably lost quotes that the shell which reads them again needs: a word that this shell
 // would split stands behind one that begins with a dash, as in sh -c 'cd /; pwd'.
-bool words_lost_quotes(char *const *words, size_t n);
+bool options_words_lost_quotes(char *const *words, size_t n);
 
 #define LOST_QUOTES_HINT "hint: a shell reads these words again: quote them once more, or use -q"
 

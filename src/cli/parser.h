@@ -49,18 +49,18 @@ option_handler opt_print;
 
 // Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another option reads stdin already: each
 // would get a part of it by chance.
-int claim_stdin(struct parser *parser, const char *reader);
+int option_take_stdin(struct parser *parser, const char *reader);
 
 // Adds a source of items, which is stdin until the caller changes it. Returns the source, which the options own, and which
 // moves when the next one is added.
-struct source_config *add_source(struct options *options);
+struct source_config *options_add_source(struct options *options);
 
 // Adds the file as a source of items, stdin for "-". `linked`: its items go in step with those of the source before. `reader` is
 // the option or separator that names the file, for messages. Returns 0 or -1.
-int add_file_source(struct parser *parser, const char *path, bool linked, const char *reader);
+int options_add_file_source(struct parser *parser, const char *path, bool linked, const char *reader);
 
 // Prints the limits of --show-limits to stdout; --max-chars must be known. Returns 0, or -1 if stdout does not take them.
-int packing_show_limits(const struct packing *packing);
+int options_show_limits(const struct packing *packing);
 
 // ---- option_hosts.c: the machines that jobs run on ----
 
@@ -72,10 +72,10 @@ void host_sources_free(struct host_sources *sources); // NULL-safe
 int options_resolve_hosts(struct options *options);
 
 // In an allocation of Slurm adds its nodes to options->hosts; else keeps `value` as options->slurm. Returns 0, or -1 after a message.
-int set_slurm(struct options *options, const char *value);
+int options_set_slurm(struct options *options, const char *value);
 
 // Adds the pilots of options->slurm, if there are any, to options->hosts, behind all others, and names them. Returns 0 or -1.
-int add_pilots(struct options *options);
+int options_add_pilots(struct options *options);
 
 // ---- option_resolve.c: what all options together mean, when all of them are known ----
 
@@ -92,13 +92,13 @@ int options_resolve_manifest(struct options *options);
 int options_resolve_semaphore(struct options *options, char *const *words, size_t nwords);
 
 // Returns which request to a run in progress the options make, or NOPTIONS.
-enum option_id control_request(const struct options *options);
+enum option_id options_request(const struct options *options);
 
 // Checks the options of such a request, and the words behind them, which become options->command. Returns 0 or -1.
 int options_resolve_request(struct options *options, char *const *words);
 
 // Sets the --term-seq of a run that names none; the text must be one that --term-seq takes.
-void set_default_term_seq(struct options *options, const char *text);
+void options_set_default_term_seq(struct options *options, const char *text);
 
 // ---- help.c: what is printed from the option table ----
 

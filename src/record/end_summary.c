@@ -126,7 +126,7 @@ static void print_hint(const struct run *run) {
 	enum trouble trouble = (enum trouble)atomic_load(&run->end_summary->trouble);
 	const struct options *options = run->options;
 	bool has_words = options->ncommand > 1 && !options->quote;
-	if (trouble == TROUBLE_NONE || (has_words && words_lost_quotes(options->command, options->ncommand))) {
+	if (trouble == TROUBLE_NONE || (has_words && options_words_lost_quotes(options->command, options->ncommand))) {
 		return; // or LOST_QUOTES_HINT was printed already
 	}
 	bool can_serve, by_sh = shell_is_plain_sh(run->spec.shell);

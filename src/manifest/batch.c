@@ -335,9 +335,8 @@ static void load_items(struct loader *loader, const struct found *found, struct 
 		if (n++ > 0) {
 			load_error(loader, node, "batch '%s' has more than one of 'args', 'args_from' and 'matrix'", batch->name);
 		} else if (found->at[KEY_COMMANDS] && !found->at[KEY_RUN]) {
-			struct diagnostic *diagnostic = load_error(loader, node, "'%s' goes with 'run', not with 'commands'",
-			                                           key_table[ids[i]].name);
-			diagnostic_hint(diagnostic, "commands are jobs as they stand; a template for items is 'run'");
+			diagnostic_hint(load_error(loader, node, "'%s' goes with 'run', not with 'commands'", key_table[ids[i]].name),
+			                "commands are jobs as they stand; a template for items is 'run'");
 		}
 	}
 	if (found->at[KEY_ARGS]) {
@@ -359,9 +358,9 @@ static void refuse_batch(struct loader *loader, const struct node *name, const s
 		                "it wants 'run' or 'commands', indented below its name");
 		return;
 	}
-	struct diagnostic *diagnostic = load_error(loader, value, "batch '%s' must be a mapping, not a %s", name->text,
-	                                           value->kind == NODE_LIST ? "list" : "text");
-	diagnostic_hint(diagnostic, "write '%s: ...' below the name", value->kind == NODE_LIST ? "commands" : "run");
+	bool is_list = value->kind == NODE_LIST;
+	diagnostic_hint(load_error(loader, value, "batch '%s' must be a mapping, not a %s", name->text, is_list ? "list" : "text"),
+	                "write '%s: ...' below the name", is_list ? "commands" : "run");
 }
 
 void load_batch(struct loader *loader, const struct pair *from, struct manifest_batch *batch) {

@@ -51,9 +51,7 @@ static void hint_quotes(struct diagnostic *diagnostic, const struct node *node) 
 }
 
 void load_refuse_item(struct loader *loader, const char *key, const struct node *node) {
-	struct diagnostic *diagnostic = load_error(loader, node, "an item of '%s' must be text, not a %s", key,
-	                                           node->kind == NODE_LIST ? "list" : "mapping");
-	hint_quotes(diagnostic, node);
+	hint_quotes(load_error(loader, node, "an item of '%s' must be text, not a %s", key, node->kind == NODE_LIST ? "list" : "mapping"), node);
 }
 
 struct diagnostic *load_refuse(struct loader *loader, const struct key *key, const struct node *node) {
@@ -107,10 +105,9 @@ void load_check_comment(struct loader *loader, struct node *node) {
 	span.width = (uint32_t)len;
 	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	buf_add_escaped(&shown, comment, len, 40);
-	struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, span, "'%s' is a comment, and not part of the value",
-	                                          buf_str(&shown));
 	node->comment = 0; // said once, whatever aliases there are
-	diagnostic_hint(diagnostic, "quote the value; or, for a comment, write two blanks before the '#' and one behind it");
+	diagnostic_hint(diagnostic_warning(loader->diagnostics, span, "'%s' is a comment, and not part of the value", buf_str(&shown)),
+	                "quote the value; or, for a comment, write two blanks before the '#' and one behind it");
 }
 
 // ---- numbers: true, and the result is set; or false ----

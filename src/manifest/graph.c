@@ -117,8 +117,8 @@ static void report_cycle(struct graph_walk *walk, size_t from) {
 	} else if (!emits) {
 		diagnostic_error(walk->loader->diagnostics, span, "batches need each other: %s", buf_str(&names));
 	} else {
-		struct diagnostic *diagnostic = diagnostic_error(walk->loader->diagnostics, span, "batches wait for each other: %s", buf_str(&names));
-		diagnostic_hint(diagnostic, "a batch waits for what it needs, and for what emits into it%s",
+		diagnostic_hint(diagnostic_error(walk->loader->diagnostics, span, "batches wait for each other: %s", buf_str(&names)),
+		             "a batch waits for what it needs, and for what emits into it%s",
 		             !needing ? "; only into itself can a batch emit in a circle" : "");
 	}
 }

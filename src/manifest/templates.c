@@ -137,9 +137,9 @@ static void check_text(struct check *check, const struct node *node) {
 	for (const char *at = node->text; (at = strchr(at, '{')) && !diagnostics_are_full(check->loader->diagnostics);) {
 		struct string string = read_string(at);
 		if (at > node->text && at[-1] == '$' && at[1] == '{') {
-			struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, text_span(check->loader, node, at - 1, 3),
-			                                        "'${{' begins an expression of GitHub's, which fairpar does not have");
-			diagnostic_hint(diagnostic, batch->matrix.names.n > 0 ? "the matrix's values are {%s} and the like" : "an item is {}%.0s",
+			diagnostic_hint(diagnostic_error(check->loader->diagnostics, text_span(check->loader, node, at - 1, 3),
+			                                 "'${{' begins an expression of GitHub's, which fairpar does not have"),
+			             batch->matrix.names.n > 0 ? "the matrix's values are {%s} and the like" : "an item is {}%.0s",
 			             batch->matrix.names.n > 0 ? batch->matrix.names.names[0] : "");
 			check->has_string = true;
 			return;
@@ -272,9 +272,8 @@ static void check_positions(struct check *check, const struct node *node) {
 	check->has_string = check->has_string || strstr(node->text, "FAIRPAR_ITEM");
 	struct template_refusal refusal;
 	if (template_is_refused(node->text, &check->batch->matrix.names, &refusal)) {
-		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, text_span(loader, node, node->text + refusal.at, refusal.len),
-		                                        "an item cannot stand here: %s", refusal.reason);
-		diagnostic_hint(diagnostic, "%s; \"$FAIRPAR_ITEM\" holds the item, too", refusal.advice);
+		diagnostic_hint(diagnostic_error(loader->diagnostics, text_span(loader, node, node->text + refusal.at, refusal.len),
+		                                 "an item cannot stand here: %s", refusal.reason), "%s; \"$FAIRPAR_ITEM\" holds the item, too", refusal.advice);
 	}
 }
 
@@ -303,9 +302,8 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 	}
 	bool is_used = check.has_string || (loader->base_has_string && !found.at[KEY_CREATES]);
 	if (check.has_items && batch->run && !is_used && !diagnostics_are_full(loader->diagnostics)) {
-		struct diagnostic *diagnostic = load_error(loader, found.at[KEY_RUN],
-		                                           "'run' of batch '%s' has items, but no replacement string", batch->name);
-		diagnostic_hint(diagnostic, batch->matrix.names.n > 0 ? "the values of the matrix are {%s} and so on" : "the item is {}%.0s",
+		diagnostic_hint(load_error(loader, found.at[KEY_RUN], "'run' of batch '%s' has items, but no replacement string", batch->name),
+		             batch->matrix.names.n > 0 ? "the values of the matrix are {%s} and so on" : "the item is {}%.0s",
 		             batch->matrix.names.n > 0 ? batch->matrix.names.names[0] : "");
 	}
 }
@@ -319,13 +317,13 @@ static void check_command(struct loader *loader, const struct node *node) {
 	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT, shown = BUF_INIT;
 	struct split split;
 	if (words_split(node->text, &words, &split) != 0) {
-		struct diagnostic *diagnostic = load_error(loader, node, "this command cannot be split into words: %s", split.error);
-		diagnostic_hint(diagnostic, "also with 'shell: none' quotes and backslashes are those of a shell");
+		diagnostic_hint(load_error(loader, node, "this command cannot be split into words: %s", split.error),
+		             "also with 'shell: none' quotes and backslashes are those of a shell");
 	} else if (loader->diagnostics->nwarnings < MANIFEST_ERRORS && split.syntax) {
 		buf_add_escaped(&shown, split.syntax, split.syntax_len, 40);
 		struct source_span span = text_span(loader, node, split.syntax, split.syntax_len);
-		struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, span, "'%s' means nothing without a shell", buf_str(&shown));
-		diagnostic_hint(diagnostic, "with 'shell: none' it is passed on as it stands; to say so, quote it in the command");
+		diagnostic_hint(diagnostic_warning(loader->diagnostics, span, "'%s' means nothing without a shell", buf_str(&shown)),
+		             "with 'shell: none' it is passed on as it stands; to say so, quote it in the command");
 	}
 }
 
@@ -335,9 +333,8 @@ static void check_bash(struct loader *loader, const struct node *node) {
 	size_t at;
 	const char *syntax = node->kind == NODE_TEXT && load_count(loader, node, node->cost) ? shell_bash_syntax(node->text, node->n, &at) : NULL;
 	if (syntax) {
-		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, text_span(loader, node, node->text + at, 1),
-		                                                 "the shell that runs this is /bin/sh, which may not know '%s'", syntax);
-		diagnostic_hint(diagnostic, "have bash run it: shell: bash");
+		diagnostic_hint(diagnostic_error(loader->diagnostics, text_span(loader, node, node->text + at, 1),
+		                                 "the shell that runs this is /bin/sh, which may not know '%s'", syntax), "have bash run it: shell: bash");
 	}
 }
 

@@ -381,9 +381,8 @@ static void add_pair(struct yaml_reader *reader, struct collection *pairs, struc
 	if (had) {
 		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 		buf_add_escaped(&shown, key->text, key->n, 60);
-		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, node_span(key), "the key '%s' stands twice in one mapping",
-		                                        buf_str(&shown));
-		diagnostic_hint(diagnostic, "the first one is in line %u, column %u", had->line, had->column);
+		diagnostic_hint(diagnostic_error(reader->diagnostics, node_span(key), "the key '%s' stands twice in one mapping", buf_str(&shown)),
+		             "the first one is in line %u, column %u", had->line, had->column);
 	}
 }
 
@@ -425,8 +424,8 @@ static int close_map(struct yaml_reader *reader, struct node *node, struct node 
 		struct node *key = children[i];
 		if (is_merge(key)) {
 			if (nmerges++ > 0) {
-				struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, node_span(key), "'<<' stands twice in one mapping");
-				diagnostic_hint(diagnostic, "merge several mappings by a list: '<<: [*a, *b]'");
+				diagnostic_hint(diagnostic_error(reader->diagnostics, node_span(key), "'<<' stands twice in one mapping"),
+				             "merge several mappings by a list: '<<: [*a, *b]'");
 			}
 		} else {
 			add_pair(reader, &pairs, key, children[i + 1]);
@@ -478,10 +477,9 @@ static bool check_tag(struct yaml_reader *reader, const yaml_event_t *event, con
 		const char *name = (const char *)tag;
 		size_t prefix = strlen("tag:yaml.org,2002:");
 		bool is_short = strncmp(name, "tag:yaml.org,2002:", prefix) == 0;
-		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, span_of(&event->start_mark, NULL),
-		                                        "tags (here '%s%s') are not used in a manifest", is_short ? "!!" : "",
-		                                        text_shows(is_short ? name + prefix : name));
-		diagnostic_hint(diagnostic, "a value that starts with '!' must be quoted");
+		diagnostic_hint(diagnostic_error(reader->diagnostics, span_of(&event->start_mark, NULL),
+		                                 "tags (here '%s%s') are not used in a manifest", is_short ? "!!" : "",
+		                                 text_shows(is_short ? name + prefix : name)), "a value that starts with '!' must be quoted");
 	}
 	return is_known;
 }

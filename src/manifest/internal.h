@@ -15,7 +15,6 @@ struct loader {
 	struct manifest_batch base;    // what every batch begins with
 	const struct pair *pairs;      // of each batch: its name and its mapping
 	struct found base_found;       // the keys of `defaults`
-	bool base_has_string;          // the `creates` of `defaults` has a replacement string
 	const struct node *stdin_node; // the first `stdin: true`
 };
 
@@ -47,9 +46,6 @@ void load_fields(struct loader *loader, const struct found *found, void *base, c
 void load_batch(struct loader *loader, const struct pair *from, struct manifest_batch *batch);
 
 // ---- templates.c ----
-
-// True if the text has a replacement string that stands for an item or a number.
-bool text_has_string(const char *text);
 
 // Checks the replacement strings of a batch whose feeders are known.
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from);

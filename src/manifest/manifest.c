@@ -34,7 +34,6 @@ static void load_defaults(struct loader *loader, const struct node *defaults) {
 	}
 	keys_find(defaults, IN_DEFAULTS, NULL, loader->diagnostics, &loader->base_found);
 	load_fields(loader, &loader->base_found, &loader->base, &loader->base.job);
-	loader->base_has_string = text_has_string(loader->base.job->creates);
 }
 
 static void load_batches(struct loader *loader, const struct node *root, const struct node *batches) {

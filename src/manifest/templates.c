@@ -169,7 +169,8 @@ static void check_node(struct check *check, const struct node *node) {
 	}
 }
 
-bool text_has_string(const char *text) {
+// True if the text, which may be NULL, has a replacement string that stands for an item or a number.
+static bool has_string(const char *text) {
 	for (const char *at = text; at && (at = strchr(at, '{')); ++at) {
 		struct string string = read_string(at);
 		if (string.kind != NO_STRING && string.kind != NAME_STRING) {
@@ -300,7 +301,7 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 		const struct node *own = found.at[commands[i]];
 		check_positions(&check, own ? own : loader->base_found.at[commands[i]]);
 	}
-	bool is_used = check.has_string || (loader->base_has_string && !found.at[KEY_CREATES]);
+	bool is_used = check.has_string || (!found.at[KEY_CREATES] && has_string(loader->base.job->creates));
 	if (check.has_items && batch->run && !is_used && !diagnostics_are_full(loader->diagnostics)) {
 		diagnostic_hint(load_error(loader, found.at[KEY_RUN], "'run' of batch '%s' has items, but no replacement string", batch->name),
 		             batch->matrix.names.n > 0 ? "the values of the matrix are {%s} and so on" : "the item is {}%.0s",

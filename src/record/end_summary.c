@@ -129,7 +129,7 @@ static void print_hint(const struct run *run) {
 	if (trouble == TROUBLE_NONE || (has_words && options_words_lost_quotes(options->command, options->ncommand))) {
 		return; // or LOST_QUOTES_HINT was printed already
 	}
-	bool can_serve, by_sh = shell_is_plain_sh(run->spec.shell);
+	bool can_serve, by_sh = shell_is_plain_sh(run->spec.by.shell);
 	const char *login = getenv("SHELL"), *by;
 	bool is_unsaid = !shell_named(options->shell, &by) && (!login || login[0] == '\0');
 	const char *shell = by_sh ? shell_passed_over(options->shell, &can_serve) : NULL, *unknown = buf_str(&run->end_summary->unknown);

@@ -27,10 +27,8 @@ struct job_records {
 	atomic_bool said;             // a message has said that the log cannot be written
 	mutex lock;                   // guards resume
 	struct resume *resume;        // or NULL
-	char **args;                  // --retry-failed: the commands, or NULL
+	struct source_config source;  // --retry-failed: the commands, else without `args`
 	uint64_t *seqs;               // their numbers
-	size_t nretried;
-	struct source_config source;
 };
 
 // ---- the log ----
@@ -256,8 +254,8 @@ static int load(struct run *run) {
 		          text_shows(options->joblog), (unsigned long long)strange, strange == 1 ? "" : "s");
 	}
 	if (options->resume == RESUME_RETRY) {
-		job_records->args = resume_failed(job_records->resume, &job_records->seqs, &job_records->nretried);
-		job_records->source = (struct source_config){.kind = FROM_ARGS, .args = job_records->args, .nargs = job_records->nretried};
+		job_records->source.kind = FROM_ARGS;
+		job_records->source.args = resume_failed(job_records->resume, &job_records->seqs, &job_records->source.nargs);
 	}
 	return 0;
 }
@@ -282,7 +280,7 @@ const struct source_config *job_records_source(const struct run *run) {
 
 uint64_t job_records_seq(const struct run *run, uint64_t n) {
 	const struct job_records *job_records = run->job_records;
-	return job_records && n >= 1 && n <= job_records->nretried ? job_records->seqs[n - 1] : n;
+	return job_records && n >= 1 && n <= job_records->source.nargs ? job_records->seqs[n - 1] : n;
 }
 
 // Asks the log for the item, and uses up the row that says that it is done.
@@ -290,7 +288,7 @@ static enum resume_answer find_earlier(struct run *run, const struct job_spec *s
 	struct job_records *job_records = run->job_records;
 	struct expansion x = {.record = record, .seq = seq, .mark = '1'};
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, marked = BUF_INIT;
-	if (job_records->args || !job_records->resume) {
+	if (job_records->source.args || !job_records->resume) {
 		return result_files_is_done(run, record, seq) ? RESUME_DONE : RESUME_RUN;
 	}
 	add_command(spec, &x, /* is_bad */ false, &text);
@@ -334,7 +332,7 @@ void job_records_close(struct run *run) {
 		cannot_write(run, error);
 	}
 	resume_free(job_records->resume);
-	free(job_records->args);
+	free((char **)(uintptr_t)job_records->source.args);
 	free(job_records->seqs);
 	mutex_fini(&job_records->lock);
 	free(job_records);

@@ -45,7 +45,6 @@ struct status_display {
 	enum { SHOWS_LINE, SHOWS_PLAIN, SHOWS_ZENITY } how;
 	bool has_line;         // with SHOWS_LINE: the status line, and not only the rows of jobs
 	bool has_rows;         // the latest line of each job
-	bool bar;              // --bar
 	bool asked;            // the user has asked for it: it is drawn from the start
 	bool sends_sequences;  // the terminal shows progress by itself (knows_progress_sequence())
 	struct status_form form;
@@ -96,7 +95,7 @@ static void on_event(void *arg, const struct event *event) {
 	if (event->kind == EVENT_JOB_START && display->former) {
 		former_run_take(display->former, &event->u.job_start);
 	}
-	if (event->kind == EVENT_JOB_START && display->bar) {
+	if (event->kind == EVENT_JOB_START && display->run->options->show.bar) {
 		note_item(display, &event->u.job_start);
 	}
 	if (display->how != SHOWS_PLAIN) {
@@ -248,7 +247,7 @@ static void add_row(void *arg, const struct child_view *view) {
 }
 
 static void add_status(struct status_display *display, struct buf *text, const struct status *status) {
-	if (display->bar) {
+	if (display->run->options->show.bar) {
 		status_add_bar(text, status, &display->form);
 	} else {
 		status_add_line(text, status, &display->form);
@@ -471,7 +470,6 @@ static bool choose(struct status_display *display) {
 	bool quiet = options->dry_run || options->sem.is_on;
 	bool raw = !display->run->writer; // jobs write to the terminal themselves
 	display->how = how == PROGRESS_PLAIN ? (show->bar ? SHOWS_ZENITY : SHOWS_PLAIN) : SHOWS_LINE;
-	display->bar = show->bar;
 	display->has_rows = display->how == SHOWS_LINE && show->latest_line && terminal;
 	display->has_line = how != PROGRESS_NONE;
 	display->sends_sequences = terminal && knows_progress_sequence(term);

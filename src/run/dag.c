@@ -116,11 +116,10 @@ static int begin_source(struct dag_node *node) {
 		return 0;
 	case MANIFEST_FILE:
 	case MANIFEST_FILE0:
-		node->path = source_path(run->manifest, plan);
-		node->source = (struct source_config){.kind = FROM_FILE, .path = node->path};
-		if (run->options->dry_run && access(node->path, R_OK) != 0) { // without --dry-run an earlier batch may make it
+		node->source = (struct source_config){.kind = FROM_FILE, .path = source_path(run->manifest, plan)};
+		if (run->options->dry_run && access(node->source.path, R_OK) != 0) { // without --dry-run an earlier batch may make it
 			diag_note("batch '%s': its items cannot be told yet: '%s': %s", text_shows(plan->name),
-			          text_shows(node->path), strerror(errno));
+			          text_shows(node->source.path), strerror(errno));
 			dag_node_fed(node);
 			return 0;
 		}
@@ -498,7 +497,7 @@ void dag_close(struct run *run) {
 		}
 		buf_fini(&dag->all[i].words);
 		free(dag->all[i].dependents);
-		free(dag->all[i].path);
+		free((char *)dag->all[i].source.path);
 	}
 	mutex_fini(&dag->lock);
 	free(dag->all);

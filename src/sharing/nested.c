@@ -138,14 +138,12 @@ static bool find_lease(void *arg, struct lease_id id) {
 	attempt->leased = true;
 	set_slots(nested, nested->slots + 1);
 	bool held = lease_hold(nested->own, id, 1, /* lent */ false, now_ns());
-	(void)lease_withhold(nested->own, id.number, attempt->waits);
+	(void)lease_withhold(nested->own, id.number, attempt->slots > HELD_UP); // then waits.c lends the slot, and it is not to be lent below
 	return held;
 }
 
 bool nested_withhold(struct nested *nested, struct live_attempt *attempt, bool withheld) {
-	bool may = !attempt->leased || lease_withhold(nested->own, attempt->number, withheld);
-	attempt->waits = may ? withheld : attempt->waits;
-	return may;
+	return !attempt->leased || lease_withhold(nested->own, attempt->number, withheld);
 }
 
 // Frees the slots of attempts that have ended, once all that was lent out of them is back: then their nested_end() returns.

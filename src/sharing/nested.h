@@ -50,7 +50,6 @@ struct live_attempt {
 	atomic_bool awaited;      // child_config.awaited
 
 	// these change: by nested.c, the last two by waits.c; with nested_lock()
-	bool waits;               // its slot is lent by waits.c, and not to be lent below it
 	bool leased;              // a fairpar in it has connected: its slot is a lease in the table of nested.c, until nobody uses it any more
 	unsigned nwaits;          // waits that are under way
 	enum {

@@ -36,8 +36,7 @@ struct dag_node {
 
 	// its items
 	size_t next;                 // index of the next item in the manifest's list
-	struct source_config source; // of its items, if they are read from a file or stdin; borrowed by the input until the end
-	char *path;                  // name of the file of `source`, owned; borrowed by the input, too
+	struct source_config source; // of its items, if they are read from a file or stdin; borrowed by the input until the end; its path is owned
 	struct buf words;            // scratch of dag_node_next()
 
 	// posted by workers, under dag->lock

@@ -175,7 +175,7 @@ static char *current_dir(void) {
 // Chooses bash as the shell if a command has syntax of bash, and the user has named no other shell. Returns 0, or -1 after a message.
 static int choose_bash(struct job_spec *spec, const struct options *options) {
 	const char *by, *syntax = NULL, *bash;
-	if (shell_named(options->shell, &by) || !shell_is_plain_sh(spec->shell)) {
+	if (shell_named(options->shell, &by) || !shell_is_plain_sh(spec->by.shell)) {
 		return 0;
 	}
 	for (size_t i = 0, n = spec->then.n; i < n + 2 && !syntax; ++i) {
@@ -187,10 +187,10 @@ static int choose_bash(struct job_spec *spec, const struct options *options) {
 		return 0;
 	}
 	if (!(bash = program_find("bash"))) {
-		return diag_error("%s does not know '%s', and there is no bash: --shell names another that does", spec->shell, syntax);
+		return diag_error("%s does not know '%s', and there is no bash: --shell names another that does", spec->by.shell, syntax);
 	}
-	free(spec->shell);
-	spec->by.shell = spec->shell = xstrdup(bash);
+	free((char *)spec->by.shell);
+	spec->by.shell = xstrdup(bash);
 	return 0;
 }
 
@@ -199,8 +199,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 	unsigned repeats = options->packing.repeats ? TEMPLATE_CONTEXT : 0;
 	struct spec_parse parse = {.names = names, .flags = TEMPLATE_APPEND | repeats, .slot_var = options->slot_var};
 	*ret_spec = (struct job_spec){
-		.shell = shell,
-		.by = {.shell = shell},
+		.by.shell = shell,
 		.context = context_ref(context),
 		.timeout = options->timeout,
 		.attempts = options->attempts,
@@ -336,8 +335,8 @@ int job_spec_from_job(struct job_spec *ret_spec, const struct run *run, const st
 	};
 	if (!parse.split) {
 		const char *error;
-		ret_spec->by.shell = ret_spec->shell = job_spec_shell(job->shell, templates, &error);
-		if (!ret_spec->shell) { // dag_check() has found the shell, but perhaps long ago
+		ret_spec->by.shell = job_spec_shell(job->shell, templates, &error);
+		if (!ret_spec->by.shell) { // dag_check() has found the shell, but perhaps long ago
 			diag_error("batch '%s': shell: '%s': %s", text_shows(batch->name), text_shows(job->shell ? job->shell : "/bin/sh"), error);
 			parse.failed = true;
 		}
@@ -375,7 +374,7 @@ void job_spec_fini(struct job_spec *spec) {
 	}
 	free(spec->vars);
 	free(spec->env);
-	free(spec->shell);
+	free((char *)spec->by.shell);
 	free(spec->start);
 	buf_fini(&spec->strings);
 	context_unref(spec->context);

@@ -31,8 +31,7 @@ struct job_spec {
 	struct templates transferred, returned; // --transferfile, --return: paths
 	char *start;                 // with workdir: the directory of this process
 	struct template *creates;    // path seen from the job's directory, or NULL
-	struct interpreter by;       // what runs the commands
-	char *shell;                 // owner of by.shell
+	struct interpreter by;       // what runs the commands; by.shell is owned
 	struct context *context;     // what the jobs run with; a reference
 	char **env;                  // of the jobs, without the variables that are set for each; the array is owned
 	size_t nenv;

@@ -85,7 +85,7 @@ static void add_header(struct buf *buf, const struct run_stats *stats) {
 		add_argv(buf, stats);
 		buf_adds(buf, "</code>\n");
 	}
-	if (!stats->has_end) {
+	if (stats->end == 0) {
 		buf_adds(buf, "<p class=\"bad\">The log ends before the run did: fairpar was killed, or still runs.</p>\n");
 	}
 	add_facts(buf, stats);

@@ -38,7 +38,6 @@ void end_summary_close(struct run *run) {
 	if (run->end_summary) {
 		buf_fini(&run->end_summary->unknown);
 		free(run->end_summary);
-		run->end_summary = NULL;
 	}
 }
 

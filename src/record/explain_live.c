@@ -67,7 +67,6 @@ void explain_live_close(struct run *run) {
 			free(explain_live->waits[i]);
 		}
 		free(explain_live);
-		run->explain_live = NULL;
 	}
 }
 

@@ -376,7 +376,6 @@ void stats_on_event(void *arg, const struct event *event) {
 		note_slots(stats, &event->u.slots, at);
 		break;
 	case EVENT_RUN_END:
-		stats->has_end = true;
 		stats->run_end = event->u.run_end;
 		stats->end = at;
 		break;
@@ -502,7 +501,7 @@ const struct batch_heading batch_headings[BATCH_COLUMNS] = {
 bool batch_column_is_shown(enum batch_column column, const struct run_stats *stats) {
 	uint64_t value = batch_column_value(column, &stats->total);
 	bool has_something = value > 0 && value != NOT_KNOWN;
-	bool makes_sense = column == COLUMN_WAITED ? stats->nbatches > 1 : column != COLUMN_RUNNING || !stats->has_end;
+	bool makes_sense = column == COLUMN_WAITED ? stats->nbatches > 1 : column != COLUMN_RUNNING || stats->end == 0;
 	return makes_sense && (has_something || !batch_headings[column].is_optional);
 }
 

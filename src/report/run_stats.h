@@ -84,7 +84,6 @@ struct run_stats {
 	size_t ninner;
 	uint64_t lent, lent_time; // how many slots all runs in jobs were lent, and nanoseconds on them
 	uint64_t stolen;        // attempts that another slot has taken from its own list
-	bool has_end;           // EVENT_RUN_END came
 	struct event_run_end run_end;
 	double busy;            // slot-time divided by slots × wall, 0 to 1, by stats_finish()
 

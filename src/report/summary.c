@@ -87,9 +87,9 @@ void summary_add_totals(struct buf *buf, const struct run_stats *stats, const st
 		buf_adds(buf, ", ended by ");
 		add_coloured(buf, form, YELLOW, "%s%s", name ? "SIG" : "a signal", name ? name : "");
 	}
-	if (!stats->has_end && total->running > 0) {
+	if (stats->end == 0 && total->running > 0) {
 		add_count(buf, form, YELLOW, ", ", total->running, "running when the log ends", 0, "");
-	} else if (!stats->has_end) {
+	} else if (stats->end == 0) {
 		buf_adds(buf, ", and the log ends before the run");
 	}
 	if (stats->run.slots > 0) { // else the number of slots is not known, or the log has lost its first line

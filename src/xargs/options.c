@@ -131,7 +131,7 @@ static void show_limits(const struct xargs_options *options) {
 	if (isatty(STDIN_FILENO)) {
 		fprintf(stderr, "\nExecution of %s will continue now, and it will try to read its input and run commands; if this "
 		        "is not what you wanted to happen, please type the end-of-file keystroke.\n", diag_name());
-		if (options->words.run_empty) {
+		if (options->items.run_empty) {
 			fprintf(stderr, "Warning: %s will be run at least once.  If you do not want that to happen, then press the "
 			        "interrupt keystroke.\n", options->command[0]);
 		}
@@ -251,11 +251,11 @@ static void set_args(struct xargs_options *options, const char *value) {
 
 static void set_option(struct xargs_options *options, int key, const char *value) {
 	switch (key) {
-	case '0': options->words.literal = true; options->words.delimiter = '\0'; break;
+	case '0': options->items.literal = true; options->items.delimiter = '\0'; break;
 	case 'a': options->arg_file = strcmp(value, "-") == 0 ? NULL : value; break;
-	case 'd': options->words.literal = true; options->words.delimiter = parse_delimiter(options, value); break;
+	case 'd': options->items.literal = true; options->items.delimiter = parse_delimiter(options, value); break;
 	case 'E':
-	case 'e': options->words.eof = value && *value ? value : NULL; break;
+	case 'e': options->items.eof = value && *value ? value : NULL; break;
 	case 'I':
 	case 'i':
 		exclude(options, "--replace/-I/-i", &options->replace);
@@ -266,7 +266,7 @@ static void set_option(struct xargs_options *options, int key, const char *value
 	case 'n': set_args(options, value); break;
 	case 'o': options->open_tty = true; break;
 	case 'p': options->ask = true; break;
-	case 'r': options->words.run_empty = false; break;
+	case 'r': options->items.run_empty = false; break;
 	case 's':
 		options->limits.bytes = (size_t)parse_number(options, value, 's', 1, (long)options->max_chars, true);
 		break;
@@ -330,7 +330,7 @@ static int parse_options(struct xargs_options *options, int argc, char *argv[]) 
 
 bool xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char *const *env) {
 	static const char *const echo[] = {"echo"};
-	*ret_options = (struct xargs_options){.command = echo, .ncommand = 1, .max_procs = 1, .words.run_empty = true};
+	*ret_options = (struct xargs_options){.command = echo, .ncommand = 1, .max_procs = 1, .items.run_empty = true};
 	if (!find_limits(ret_options, env)) {
 		diag_note("environment is too large for exec");
 		ret_options->status = XARGS_FAILURE;
@@ -348,7 +348,7 @@ bool xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char
 		ret_options->command = (const char *const *)argv + i;
 		ret_options->ncommand = (size_t)(argc - i);
 	}
-	if (ret_options->words.eof && ret_options->words.literal) {
+	if (ret_options->items.eof && ret_options->items.literal) {
 		diag_note("warning: the -E option has no effect if -0 or -d is used.\n");
 	}
 	if (ret_options->show_limits) {

@@ -15,7 +15,7 @@ struct xargs_options {
 		char delimiter;
 		const char *eof;   // -E: ends the input where it is an item, or NULL
 		bool run_empty;    // input without items gives one line without arguments (no -r)
-	} words;
+	} items;
 	struct {
 		size_t bytes;      // -s or its default: of a command line, initial arguments and the NULs included; below 4 GiB
 		size_t args;       // -n: items in a command line, 0: no limit

@@ -2,7 +2,7 @@
 //
 // A composition root of its own beside run/setup.c: the same pool, workers and children, but one queue, no output of ours, and
 // xargs' rules of reading, stopping and exit status. The main thread answers signals. The workers take turns in making a line of
-// the input (words.c) and starting its command, so that all is in the order in which xargs does it: an error in the input
+// the input (items.c) and starting its command, so that all is in the order in which xargs does it: an error in the input
 // is printed when all lines before it were started, and a run that stops leaves the input where xargs would have.
 //
 // The words of the messages and the exit statuses are those of findutils' xargs 4.9:
@@ -24,7 +24,7 @@
 #include "process/signals.h"
 #include "shell/shell.h"
 #include "slots/slots.h"
-#include "xargs/words.h"
+#include "xargs/items.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -49,8 +49,8 @@ struct xargs_input {
 	size_t at, end;            // the unread part of the chunk
 	bool is_read;              // no more bytes come
 	int error;                 // of the last read, or 0
-	struct xargs_words words;
-	bool has_line;             // words.pack is the line of the next command
+	struct xargs_items items;
+	bool has_line;             // items.pack is the line of the next command
 	bool has_ended;            // no more lines come
 	bool is_closed;            // the queue is closed, too
 	bool has_failed;           // exit status 1
@@ -175,7 +175,7 @@ static int open_input(struct xargs_input *input, const struct xargs_options *opt
 			return -1;
 		}
 	}
-	const char *error = xargs_words_init(&input->words, options);
+	const char *error = xargs_items_init(&input->items, options);
 	if (error) {
 		diag_note("%s", error);
 		return -1;
@@ -190,7 +190,7 @@ static void close_input(struct xargs_input *input) {
 	if (input->fd == STDIN_FILENO && unused > 0) {
 		(void)lseek(STDIN_FILENO, -unused, SEEK_CUR); // ESPIPE: nobody could go on from there
 	}
-	xargs_words_fini(&input->words);
+	xargs_items_fini(&input->items);
 	free(input->chunk);
 }
 
@@ -233,15 +233,15 @@ static bool read_chunk(struct xargs_run *run, bool waits) {
 static bool pack_line(struct xargs_run *run, bool waits) {
 	struct xargs_input *input = &run->input;
 	while (!input->has_line && !input->has_ended) {
-		if (input->at == input->end && !input->is_read && !input->words.ended && !read_chunk(run, waits)) {
+		if (input->at == input->end && !input->is_read && !input->items.ended && !read_chunk(run, waits)) {
 			return false;
 		}
 		size_t used;
-		enum words_status status = xargs_words_next(&input->words, input->chunk + input->at, input->end - input->at, &used);
+		enum items_status status = xargs_items_next(&input->items, input->chunk + input->at, input->end - input->at, &used);
 		input->at += used;
-		input->has_line = status == WORDS_LINE;
-		input->has_ended = status == WORDS_END || status == WORDS_ERROR;
-		if (status == WORDS_NUL) {
+		input->has_line = status == ITEMS_LINE;
+		input->has_ended = status == ITEMS_END || status == ITEMS_ERROR;
+		if (status == ITEMS_NUL) {
 			diag_note("WARNING: a NUL character occurred in the input.  It cannot be passed through in the argument list.  "
 			          "Did you mean to use the --null option?");
 		}
@@ -253,12 +253,12 @@ static bool pack_line(struct xargs_run *run, bool waits) {
 static void end_input(struct xargs_run *run) {
 	struct xargs_input *input = &run->input;
 	if (!atomic_load_acquire(&run->is_stopped)) { // a run that was stopped does not say so: xargs would not have got here
-		if (input->words.error) {
-			diag_note("%s", input->words.error);
+		if (input->items.error) {
+			diag_note("%s", input->items.error);
 		} else if (input->error) {
 			diag_note("cannot read %s: %s", run->options->arg_file ? run->options->arg_file : "standard input", strerror(input->error));
 		}
-		input->has_failed = input->words.error || input->error;
+		input->has_failed = input->items.error || input->error;
 	}
 	input->is_closed = true;
 	pool_queue_close(run->pool, run->queue);
@@ -528,7 +528,7 @@ static void run_line(struct xargs_run *run, struct xargs_worker *state, size_t n
 // has ended. Returns whether there is a line to be run, which is in state->args and *ret_nargs.
 static bool make_line(struct xargs_run *run, struct xargs_worker *state, size_t *ret_nargs) {
 	struct xargs_input *input = &run->input;
-	struct pack *pack = &input->words.pack;
+	struct pack *pack = &input->items.pack;
 	bool has_line = !atomic_load_acquire(&run->is_stopped) && pack_line(run, /* waits */ true);
 	if (has_line) {
 		struct buf args = state->args;

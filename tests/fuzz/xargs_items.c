@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/diag.h"
-#include "xargs/words.h"
+#include "xargs/items.h"
 
 #include <string.h>
 
@@ -20,7 +20,7 @@ static struct xargs_options choose(const uint8_t *options) {
 	static const char *const replaces[] = {NULL, NULL, "%", "x"};
 	struct xargs_options chosen = {
 		.command = command,
-		.words = {
+		.items = {
 			.literal = options[0] & 1,
 			.delimiter = delimiters[options[0] >> 1 & 3],
 			.eof = eofs[options[0] >> 3 & 3],
@@ -58,30 +58,30 @@ static void add_line(struct buf *out, const struct pack *pack) {
 
 // Appends all that comes of the data to `out`, read whole or in pieces. Returns how many bytes were looked at.
 static size_t read_all(const struct xargs_options *chosen, const char *data, size_t size, uint32_t random, struct buf *out) {
-	struct xargs_words words;
-	verify(!xargs_words_init(&words, chosen));
+	struct xargs_items items;
+	verify(!xargs_items_init(&items, chosen));
 	size_t at = 0, piece = size, nuls = 0;
-	for (enum words_status status = WORDS_MORE; status != WORDS_END && status != WORDS_ERROR;) {
+	for (enum items_status status = ITEMS_MORE; status != ITEMS_END && status != ITEMS_ERROR;) {
 		if (random > 0) {
 			random = random * 1664525 + 1013904223; // Numerical Recipes
 			piece = 1 + (random >> 20) % (random & 1 << 19 ? 3 : 300);
 		}
 		size_t used, n = size - at < piece ? size - at : piece;
-		status = xargs_words_next(&words, data + at, n, &used);
-		verify(used <= n && (status != WORDS_MORE || (used == n && n > 0)));
+		status = xargs_items_next(&items, data + at, n, &used);
+		verify(used <= n && (status != ITEMS_MORE || (used == n && n > 0)));
 		at += used;
-		if (status == WORDS_LINE) {
-			check_line(chosen, &words.pack);
-			add_line(out, &words.pack);
-			packs_reset(&words.pack);
-		} else if (status == WORDS_ERROR) {
-			verify(words.error);
-			buf_adds(out, words.error);
-		} else if (status == WORDS_NUL) {
+		if (status == ITEMS_LINE) {
+			check_line(chosen, &items.pack);
+			add_line(out, &items.pack);
+			packs_reset(&items.pack);
+		} else if (status == ITEMS_ERROR) {
+			verify(items.error);
+			buf_adds(out, items.error);
+		} else if (status == ITEMS_NUL) {
 			verify(nuls++ == 0 && memchr(data, '\0', size));
 		}
 	}
-	xargs_words_fini(&words);
+	xargs_items_fini(&items);
 	return at;
 }
 

@@ -1,6 +1,6 @@
-// Tests of xargs/words.h: items, quotes, lines and the end-of-file string, wherever the reads cut the input.
+// Tests of xargs/items.h: items, quotes, lines and the end-of-file string, wherever the reads cut the input.
 
-#include "xargs/words.h"
+#include "xargs/items.h"
 
 #include "base/buf.h"
 #include "test.h"
@@ -19,31 +19,31 @@ static void read_in_pieces(const struct xargs_options *given, const char *text, 
 	options.ncommand = options.replace ? 4 : 1;
 	options.limits.bytes = options.limits.bytes ? options.limits.bytes : 100000;
 	options.limits.argc = options.limits.argc ? options.limits.argc : 100000;
-	struct xargs_words words;
-	check(xargs_words_init(&words, &options) == NULL);
+	struct xargs_items items;
+	check(xargs_items_init(&items, &options) == NULL);
 	size_t at = 0;
 	for (;;) {
 		size_t used, n = len - at < piece ? len - at : piece;
-		enum words_status status = xargs_words_next(&words, text + at, n, &used);
-		check(used <= n && (used == n || status != WORDS_MORE));
+		enum items_status status = xargs_items_next(&items, text + at, n, &used);
+		check(used <= n && (used == n || status != ITEMS_MORE));
 		at += used;
-		if (status == WORDS_LINE) {
+		if (status == ITEMS_LINE) {
 			buf_addc(out, '{');
-			const char *arg = buf_str(&words.pack.args);
-			for (size_t i = 0; i < words.pack.nargs; ++i, arg += strlen(arg) + 1) {
+			const char *arg = buf_str(&items.pack.args);
+			for (size_t i = 0; i < items.pack.nargs; ++i, arg += strlen(arg) + 1) {
 				buf_printf(out, "<%s>", arg);
 			}
 			buf_addc(out, '}');
-			packs_reset(&words.pack);
-		} else if (status == WORDS_NUL) {
+			packs_reset(&items.pack);
+		} else if (status == ITEMS_NUL) {
 			buf_adds(out, "NUL");
-		} else if (status != WORDS_MORE) {
-			buf_printf(out, "%s%s", status == WORDS_ERROR ? "!" : "", status == WORDS_ERROR ? words.error : "");
+		} else if (status != ITEMS_MORE) {
+			buf_printf(out, "%s%s", status == ITEMS_ERROR ? "!" : "", status == ITEMS_ERROR ? items.error : "");
 			break;
 		}
 	}
 	*ret_left = len - at;
-	xargs_words_fini(&words);
+	xargs_items_fini(&items);
 }
 
 // The same must come whatever the size of the pieces; `left` bytes are not looked at.
@@ -63,9 +63,9 @@ static void check_left(const struct xargs_options *given, const char *text, size
 static const struct xargs_options quoted = {.replace = NULL};
 
 static void test_empty(void) {
-	static const struct xargs_options run_empty = {.words = {.run_empty = true}};
-	static const struct xargs_options literal = {.words = {.literal = true, .run_empty = true}};
-	static const struct xargs_options replace = {.words = {.run_empty = true}, .replace = "%"};
+	static const struct xargs_options run_empty = {.items = {.run_empty = true}};
+	static const struct xargs_options literal = {.items = {.literal = true, .run_empty = true}};
+	static const struct xargs_options replace = {.items = {.run_empty = true}, .replace = "%"};
 	check_bytes(&quoted, "", "");
 	check_bytes(&quoted, " \n\t\n", "");
 	check_bytes(&run_empty, "", "{}");
@@ -109,18 +109,18 @@ static void test_nul(void) {
 }
 
 static void test_literal(void) {
-	static const struct xargs_options zero = {.words = {.literal = true}};
-	static const struct xargs_options comma = {.words = {.literal = true, .delimiter = ',', .eof = "b"}};
+	static const struct xargs_options zero = {.items = {.literal = true}};
+	static const struct xargs_options comma = {.items = {.literal = true, .delimiter = ',', .eof = "b"}};
 	check_bytes(&zero, "a b'\0\0c\\\n", "{<a b'><><c\\\n>}");
 	check_bytes(&zero, "a\0b\0", "{<a><b>}");
 	check_bytes(&comma, "a,b,,c", "{<a><b><><c>}"); // the end-of-file string means nothing here
 	check_bytes(&comma, ",", "{<>}");
-	static const struct xargs_options lines = {.words = {.literal = true, .delimiter = '\n'}, .limits = {.lines = 2}};
+	static const struct xargs_options lines = {.items = {.literal = true, .delimiter = '\n'}, .limits = {.lines = 2}};
 	check_bytes(&lines, "a b\nc\nd\n", "{<a b><c>}{<d>}");
 }
 
 static void test_eof(void) {
-	static const struct xargs_options given = {.words = {.eof = "X"}};
+	static const struct xargs_options given = {.items = {.eof = "X"}};
 	check_left(&given, "X\na\n", 4, "", 2);
 	check_left(&given, "a X b\n", 6, "{<a>}", 2);
 	check_left(&given, "a\nX\nb\n", 6, "{<a>}", 2);
@@ -130,10 +130,10 @@ static void test_eof(void) {
 	check_bytes(&given, "a\nX", "{<a>}");
 	check_bytes(&given, "a X", "{<a><X>}"); // at the very end only as the first of its line
 	check_bytes(&given, "a XX xX Xa\n", "{<a><XX><xX><Xa>}");
-	static const struct xargs_options replace = {.words = {.eof = "X"}, .replace = "%"};
+	static const struct xargs_options replace = {.items = {.eof = "X"}, .replace = "%"};
 	check_left(&replace, "a\nX\nb\n", 6, "{<c><aaba><-><a>}", 2);
 	check_bytes(&replace, "a X\n", "{<c><aa Xba X><-><a X>}");
-	static const struct xargs_options run_empty = {.words = {.eof = "X", .run_empty = true}};
+	static const struct xargs_options run_empty = {.items = {.eof = "X", .run_empty = true}};
 	check_left(&run_empty, "X a", 3, "{}", 1);
 }
 
@@ -157,21 +157,21 @@ static void test_bytes(void) {
 	check_left(&given, "a bcde fg", 9, "{<a>}!argument line too long", 3);
 	static const struct xargs_options exact = {.limits = {.bytes = 2 + 4, .args = 3, .exact = true}};
 	check_left(&exact, "a b c ", 6, "!argument list too long", 0);
-	static const struct xargs_options literal = {.words = {.literal = true}, .limits = {.bytes = 2 + 4}};
+	static const struct xargs_options literal = {.items = {.literal = true}, .limits = {.bytes = 2 + 4}};
 	check_bytes(&literal, "abc\0d", "{<abc>}{<d>}");
 }
 
 static const char cannot_fit[] = "!cannot fit single argument within argument list size limit";
 
 static void test_initial_arguments(void) {
-	struct xargs_words words;
+	struct xargs_items items;
 	struct xargs_options options = {.command = command, .ncommand = 2, .limits = {.bytes = 7, .argc = 10}};
-	check(xargs_words_init(&words, &options) == NULL);
+	check(xargs_items_init(&items, &options) == NULL);
 	options.limits.bytes = 6;
-	check_string(xargs_words_init(&words, &options), cannot_fit + 1);
+	check_string(xargs_items_init(&items, &options), cannot_fit + 1);
 	options.replace = "%"; // they are made anew for each line
-	check(xargs_words_init(&words, &options) == NULL);
-	static const struct xargs_options none = {.words = {.literal = true}, .limits = {.bytes = 2}};
+	check(xargs_items_init(&items, &options) == NULL);
+	static const struct xargs_options none = {.items = {.literal = true}, .limits = {.bytes = 2}};
 	check_left(&none, "\0", 1, cannot_fit, 0);
 }
 
@@ -205,8 +205,8 @@ static void test_blocks(void) {
 		len += (size_t)sprintf(text + len, "%u%s", i * i, ends[i % 64 > 55 ? i % 8 : 0]);
 	}
 	struct xargs_options given[] = {
-		{.limits = {.bytes = 10000}}, {.limits = {.bytes = 5000, .args = 601}}, {.words = {.literal = true, .delimiter = '\n'}},
-		{.words = {.literal = true, .delimiter = '1'}, .limits = {.bytes = 5000}},
+		{.limits = {.bytes = 10000}}, {.limits = {.bytes = 5000, .args = 601}}, {.items = {.literal = true, .delimiter = '\n'}},
+		{.items = {.literal = true, .delimiter = '1'}, .limits = {.bytes = 5000}},
 	};
 	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); ++i) {
 		struct buf whole = BUF_INIT, pieces = BUF_INIT;
@@ -217,7 +217,7 @@ static void test_blocks(void) {
 			read_in_pieces(&given[i], text, len, piece, &pieces, &left);
 			check_string(buf_str(&pieces), buf_str(&whole));
 		}
-		given[i].words.eof = "none"; // byte by byte
+		given[i].items.eof = "none"; // byte by byte
 		buf_reset(&pieces);
 		read_in_pieces(&given[i], text, len, len, &pieces, &left);
 		check_string(buf_str(&pieces), buf_str(&whole));

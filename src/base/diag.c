@@ -14,7 +14,7 @@
 
 static const char *program = "fairpar";
 static atomic_int lost;
-static void (*last_words)(void);
+static void (*on_die)(void);
 
 static int write_stderr(const void *mem, size_t len) {
 	return write_all(STDERR_FILENO, mem, len);
@@ -90,14 +90,14 @@ int diag_lost(void) {
 	return atomic_load_relaxed(&lost);
 }
 
-void diag_set_last_words(void (*fn)(void)) {
-	last_words = fn;
+void diag_set_on_die(void (*fn)(void)) {
+	on_die = fn;
 }
 
 static FP_NORETURN void end(void) {
 	static atomic_int dying;
-	if (atomic_exchange(&dying, 1) == 0 && last_words) {
-		last_words();
+	if (atomic_exchange(&dying, 1) == 0 && on_die) {
+		on_die();
 	}
 	_exit(EXIT_TROUBLE);
 }

@@ -40,7 +40,7 @@ void diag_set_writer(int (*fn)(const void *mem, size_t len));
 int diag_lost(void);
 
 // Sets a function that diag_die() calls once, on the dying thread: to end the running jobs. The function must not allocate.
-void diag_set_last_words(void (*fn)(void));
+void diag_set_on_die(void (*fn)(void));
 
 // Prints the error, calls the last words, and ends the process with EXIT_TROUBLE. From any thread.
 void diag_die(const char *format, ...) FP_PRINTF(1, 2) FP_NORETURN;

@@ -93,14 +93,14 @@ static void add_full(struct buf *text, const struct option_info *option) {
 	buf_adds(text, "  ");
 	add_names(text, option, true);
 	buf_addc(text, '\n');
-	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT;
-	buf_adds(&words, option->brief);
+	FP_CLEANUP(buf_fini) struct buf sentence = BUF_INIT;
+	buf_adds(&sentence, option->brief);
 	// the brief becomes a sentence, so its first letter becomes a capital
-	if (words.data[0] >= 'a' && words.data[0] <= 'z') {
-		words.data[0] = (char)(words.data[0] - 'a' + 'A');
+	if (sentence.data[0] >= 'a' && sentence.data[0] <= 'z') {
+		sentence.data[0] = (char)(sentence.data[0] - 'a' + 'A');
 	}
-	buf_printf(&words, ". %s", option->text);
-	add_wrapped(text, buf_str(&words), TEXT_COLUMN);
+	buf_printf(&sentence, ". %s", option->text);
+	add_wrapped(text, buf_str(&sentence), TEXT_COLUMN);
 }
 
 static void add_section(struct buf *text, int group) {

@@ -131,11 +131,11 @@ static int store_choice(const struct value_info *info, enum option_id id, char *
 		store_integer(field, info->size, text ? info->least + chosen : info->most);
 		return 0;
 	}
-	const char *words = option_table[id].complete;
+	const char *choices = option_table[id].complete;
 	size_t len;
 	FP_CLEANUP(buf_fini) struct buf list = BUF_INIT;
-	for (const char *word; (word = word_next(&words, &len));) {
-		buf_printf(&list, "%s%.*s", list.len == 0 ? "" : *words ? ", " : " or ", (int)len, word);
+	for (const char *word; (word = word_next(&choices, &len));) {
+		buf_printf(&list, "%s%.*s", list.len == 0 ? "" : *choices ? ", " : " or ", (int)len, word);
 	}
 	return option_fail(id, "must be %s, not '%s'", buf_str(&list), text_shows(text));
 }

@@ -168,7 +168,7 @@ enum option_match option_find_short(char letter, enum option_id *ret_id, const c
 // ---- suggestions for a name that no option has ----
 
 // Words of make, xargs, ninja, CI systems and thread pools, and the option that means the same.
-static const struct { const char *words, *name; } other_programs[] = {
+static const struct { const char *others, *name; } other_programs[] = {
 	{"workers threads parallel parallelism concurrency slots procs processes cores cpus num-jobs max-jobs njobs", "jobs"},
 	{"ordered order", "keep-order"},
 	{"print0 null0 zero", "null"},
@@ -193,7 +193,7 @@ bool option_suggest(const char *name, size_t len, const char **ret_suggestion) {
 		plain[i] = name[i] == '_' ? '-' : name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] - 'A' + 'a') : name[i];
 	}
 	for (size_t i = 0; i < sizeof(other_programs) / sizeof(other_programs[0]) && len <= LONGEST; ++i) {
-		if (word_is_in(other_programs[i].words, plain, len)) {
+		if (word_is_in(other_programs[i].others, plain, len)) {
 			*ret_suggestion = other_programs[i].name;
 			return true;
 		}

@@ -209,7 +209,7 @@ static enum host_state state_of(const struct host *host) {
 }
 
 void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg) {
-	static const char *const words[] = {
+	static const char *const texts[] = {
 		[HOST_UP] = "", [HOST_HELD] = "no job starts: ", [HOST_CONNECTING] = "it takes no jobs yet",
 		[HOST_LOST] = "the connection is lost; it is tried again", [HOST_UNREACHABLE] = "cannot be reached; it is tried again",
 		[HOST_REMOVED] = "it is not in the list any more",
@@ -222,7 +222,7 @@ void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_vie
 		const struct host *host = hosts->hosts[i];
 		FP_CLEANUP(buf_fini) struct buf says = BUF_INIT;
 		enum host_state state = state_of(host);
-		buf_adds(&says, words[state]);
+		buf_adds(&says, texts[state]);
 		buf_adds(&says, state == HOST_HELD ? buf_str(&host->brake) : "");
 		if (host->slots > 0 || !host->login->is_pilot) {
 			fn(arg, &(struct host_view){

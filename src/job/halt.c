@@ -45,12 +45,12 @@ static int parse_amount(const char *s, struct halt *halt, const char **ret_error
 static const char *const whens[] = {[HALT_SOON] = "soon", [HALT_NOW] = "now"};
 static const char *const whys[] = {[HALT_ON_FAIL] = "fail", [HALT_ON_SUCCESS] = "success", [HALT_ON_DONE] = "done"};
 
-// Returns which of the words stands at *s, or -1. Moves *s behind the word and its separator ("," and "=" are one and the same to
+// Returns which of the names stands at *s, or -1. Moves *s behind the name and its separator ("," and "=" are one and the same to
 // GNU parallel, whose own messages speak of "now,fail,1").
-static int parse_word(const char **s, const char *const words[3]) {
+static int parse_name(const char **s, const char *const names[3]) {
 	size_t len = strcspn(*s, ",=");
 	for (int i = 0; i < 3 && (*s)[len] != '\0'; ++i) {
-		if (words[i] && strlen(words[i]) == len && memcmp(*s, words[i], len) == 0) {
+		if (names[i] && strlen(names[i]) == len && memcmp(*s, names[i], len) == 0) {
 			*s += len + 1;
 			return i;
 		}
@@ -78,7 +78,7 @@ int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) 
 		halt.when = HALT_SOON;
 		halt.why = HALT_ON_FAIL;
 	} else {
-		int when = parse_word(&text, whens), why = when < 0 ? -1 : parse_word(&text, whys);
+		int when = parse_name(&text, whens), why = when < 0 ? -1 : parse_name(&text, whys);
 		if (why < 0) {
 			*ret_error = when < 0 ? "must be 'never', or begin with 'now,' or 'soon,'"
 			                      : "must go on with 'fail=', 'success=' or 'done=' after 'now,' or 'soon,'";

@@ -265,11 +265,11 @@ static uint64_t get_ns(struct log_reader *reader, const char *key) {
 	return ns;
 }
 
-// Returns the number of the word; field->otherwise if the word is not known or missing.
-static uint64_t get_word(struct log_reader *reader, const char *key, const struct event_field *field) {
+// Returns the number of the name; field->otherwise if the name is not known or missing.
+static uint64_t get_name(struct log_reader *reader, const char *key, const struct event_field *field) {
 	const struct json_value *value = value_of(reader, key);
 	for (unsigned i = 0; value->kind == JSON_STRING && i < field->most; ++i) {
-		if (field->words[i] && strcmp(value->text, field->words[i]) == 0) {
+		if (field->names[i] && strcmp(value->text, field->names[i]) == 0) {
 			return i;
 		}
 	}
@@ -353,7 +353,7 @@ static void read_value(struct log_reader *reader, const struct event_field *fiel
 	case FIELD_KILOBYTES: *(long *)member = (long)(get_u64(reader, key, field->most, 0) / 1024); break;
 	case FIELD_SIGNAL: *(int *)member = get_signal(reader, key, field->most); break;
 	case FIELD_FLAG: *(bool *)member = value_of(reader, key)->kind == JSON_TRUE; break;
-	case FIELD_WORD: store(member, field->size, get_word(reader, key, field)); break;
+	case FIELD_NAME: store(member, field->size, get_name(reader, key, field)); break;
 	case FIELD_SECONDS: *(uint64_t *)member = get_ns(reader, key); break;
 	case FIELD_TIMEVAL:
 		number = get_ns(reader, key);

@@ -130,9 +130,9 @@ static void add_exit(struct buf *buf, const struct result *result) {
 	}
 }
 
-static void add_word(struct buf *buf, const char *word) {
+static void add_name(struct buf *buf, const char *name) {
 	buf_addc(buf, '"');
-	buf_adds(buf, word);
+	buf_adds(buf, name);
 	buf_addc(buf, '"');
 }
 
@@ -147,7 +147,7 @@ static void add_value(struct buf *buf, const struct event *event, const struct e
 	case FIELD_KILOBYTES: add_u64(buf, number * 1024); break;
 	case FIELD_EXIT: add_exit(buf, &event->u.job_end.result); break;
 	case FIELD_FLAG: buf_adds(buf, "true"); break;
-	case FIELD_WORD: add_word(buf, field->words[number]); break;
+	case FIELD_NAME: add_name(buf, field->names[number]); break;
 	case FIELD_SECONDS: add_seconds(buf, number); break;
 	case FIELD_TIMEVAL: add_seconds(buf, timeval_ns(*(const struct timeval *)member)); break;
 	case FIELD_MOMENT: add_moment(buf, number, base); break;
@@ -179,7 +179,7 @@ static void add_field(struct buf *buf, const struct event *event, const struct e
 void event_encode(struct buf *buf, const struct event *event, uint64_t base) {
 	const struct event_layout *layout = &event_layouts[event->kind];
 	buf_adds(buf, "{\"v\":1,\"ev\":");
-	add_word(buf, layout->name);
+	add_name(buf, layout->name);
 	buf_adds(buf, ",\"t\":");
 	add_moment(buf, event->at, base);
 	for (size_t i = 0; i < layout->n; ++i) {

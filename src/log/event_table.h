@@ -20,7 +20,7 @@ enum field_type {
 	FIELD_EXIT,       // int, of a struct result: as it is; null if a signal ended the job or it never ran
 	FIELD_SIGNAL,     // int: as it is; a name ("KILL") is read too
 	FIELD_FLAG,       // bool: true
-	FIELD_WORD,       // any integer or enum: the word of DETAIL with that index; an unknown word is read as OTHERWISE
+	FIELD_NAME,       // any integer or enum: the name of DETAIL with that index; an unknown name is read as OTHERWISE
 	FIELD_SECONDS,    // uint64_t, nanoseconds: seconds
 	FIELD_TIMEVAL,    // struct timeval: seconds
 	FIELD_MOMENT,     // uint64_t, an event time: seconds since the start of the run
@@ -44,8 +44,8 @@ struct event_field {
 	uint8_t size;              // of the member
 	uint16_t at, with;         // offsets in struct event: of the member, and of the one that WITH() names
 	int32_t otherwise;
-	uint64_t most;             // the largest number; of words, how many there are
-	const char *const *words;  // by number; NULL: no word
+	uint64_t most;             // the largest number; of names, how many there are
+	const char *const *names;  // by number; NULL: no name
 };
 
 // The C type that a member has to have: the compiler refuses a row with another.
@@ -55,7 +55,7 @@ struct event_field {
 #define C_EXIT int
 #define C_SIGNAL int
 #define C_FLAG bool
-#define C_WORD default
+#define C_NAME default
 #define C_SECONDS uint64_t
 #define C_TIMEVAL struct timeval
 #define C_MOMENT uint64_t
@@ -80,7 +80,7 @@ struct event_layout {
 	size_t n;
 };
 
-// The words of the table.
+// The names of the table.
 extern const char *const event_roles[ROLE_LISTING + 1], *const event_sources[FROM_BACKFILL + 1], *const event_whys[NO_WHY],
 	*const event_nexts[NEXT_STEP + 1], *const event_fairness[2], *const event_streams[3];
 

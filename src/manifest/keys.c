@@ -26,7 +26,7 @@ const struct key key_table[NKEYS] = {
 
 #define KEY(...)
 #define FOREIGN(...) {__VA_ARGS__},
-static const struct { const char *key, *words, *more; } foreign_words[] = {
+static const struct { const char *key, *names, *more; } foreign_names[] = {
 #include "manifest/keys.def"
 };
 
@@ -70,10 +70,10 @@ static const struct key *find_other(const char *name, size_t len, enum key_scope
 static bool hint_foreign(struct diagnostic *diagnostic, const char *name, size_t len, const char *typed, enum key_scope scope) {
 	const struct key *key = find_other(name, len, scope);
 	const char *more = !key || (key->scopes & scope) ? "" : scope_text(key->scopes);
-	for (size_t i = 0; i < sizeof(foreign_words) / sizeof(foreign_words[0]) && !(key && (key->scopes & scope)); ++i) {
-		if (word_is_in(foreign_words[i].words, name, len)) {
-			more = foreign_words[i].more;
-			key = find(foreign_words[i].key, strlen(foreign_words[i].key), ~0U);
+	for (size_t i = 0; i < sizeof(foreign_names) / sizeof(foreign_names[0]) && !(key && (key->scopes & scope)); ++i) {
+		if (word_is_in(foreign_names[i].names, name, len)) {
+			more = foreign_names[i].more;
+			key = find(foreign_names[i].key, strlen(foreign_names[i].key), ~0U);
 			break;
 		}
 	}

@@ -80,8 +80,8 @@ void children_kill(struct children *children);
 // Sends the steps that are due to all children that are being ended. Returns when to call it again (now_ns() time), or TIME_NEVER.
 uint64_t children_term_step(struct children *children, uint64_t now);
 
-// Sends SIGKILL to all groups, without a lock, and async-signal-safe: for diag_set_last_words().
-void children_last_words(void);
+// Sends SIGKILL to all groups, without a lock, and async-signal-safe: for diag_set_on_die().
+void children_kill_unlocked(void);
 
 // ---- orphans ----
 

@@ -19,7 +19,7 @@
 
 enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, BACKOFF_S = 10, OWN_BACKOFF_S = 1, ORPHANS_S = 2, LAST_LINE = 1024, REST_MS = 100, START_S = 5 };
 
-// The table for children_last_words(), which is called without an argument on a dying thread.
+// The table for children_kill_unlocked(), which is called without an argument on a dying thread.
 static _Atomic(struct group_table *) last_table;
 
 // ---- the sequence ----
@@ -172,7 +172,7 @@ void children_destroy(struct children *children) {
 	free(children);
 }
 
-void children_last_words(void) {
+void children_kill_unlocked(void) {
 	struct group_table *table = atomic_load_acquire(&last_table);
 	if (table) {
 		group_table_kill(table, SIGKILL);

@@ -5,7 +5,7 @@
 //      writes what kill(2) takes for it into its reserved entry (spawn_config.listed). Enforced by child_run(): unlist,
 //      then wait4().
 // [C2] All signals to groups go to listed entries: under the lock, or by the entry's own worker, which alone unlists
-//      it. The guardian and children_last_words() read the table without the lock; for them [C1] is enough.
+//      it. The guardian and children_kill_unlocked() read the table without the lock; for them [C1] is enough.
 // [C3] Once termination has begun, no child misses its signals: it was listed by then, or children_list() begins to end it.
 //      For clean-up commands termination begins with children_kill().
 

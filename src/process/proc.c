@@ -81,12 +81,12 @@ static void unescape(char *s) {
 	*to = '\0';
 }
 
-// Splits the words apart. Returns false if there are fewer than `n`.
-static bool split(char *text, char *words[], size_t n) {
+// Splits the text at its blanks. Returns false if there are fewer than `n`.
+static bool split(char *text, char *fields[], size_t n) {
 	char *save = NULL, *word = strtok_r(text, " ", &save);
 	size_t got = 0;
 	for (; got < n && word; word = strtok_r(NULL, " ", &save)) {
-		words[got++] = word;
+		fields[got++] = word;
 	}
 	return got == n;
 }
@@ -103,16 +103,16 @@ static const char *mounted_group(const struct groups *groups, const char *type, 
 // "36 35 98:0 /ROOT /POINT OPTIONS [TAGS] - TYPE SOURCE SUPER".
 static void mount_visit(char *line, const char *root, const struct groups *groups, const char *controller, cgroup_dir_fn *fn,
                         void *arg) {
-	char *words[5], *more[3], *rest = strstr(line, " - cgroup");
+	char *fields[5], *more[3], *rest = strstr(line, " - cgroup");
 	if (!rest) {
 		return;
 	}
 	*rest = '\0';
-	const char *group = split(line, words, 5) && split(rest + 3, more, 3) ? mounted_group(groups, more[0], more[2], controller) : NULL;
+	const char *group = split(line, fields, 5) && split(rest + 3, more, 3) ? mounted_group(groups, more[0], more[2], controller) : NULL;
 	if (!group) {
 		return;
 	}
-	char *mounted = words[3], *point = words[4];
+	char *mounted = fields[3], *point = fields[4];
 	unescape(mounted);
 	unescape(point);
 	// what is mounted may be a part of the hierarchy; a group outside of our namespace begins with /.. (cgroup_namespaces(7))

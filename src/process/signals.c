@@ -145,7 +145,7 @@ static void alarm_within(unsigned seconds) {
 	}
 }
 
-void signals_die_within(unsigned seconds, int signal, void (*last_words)(void)) {
+void signals_die_within(unsigned seconds, int signal, void (*on_die)(void)) {
 	struct sigaction action = {.sa_handler = die_now, .sa_flags = SA_RESTART};
 	if (seconds == 0) {
 		dies_by = 0;
@@ -153,7 +153,7 @@ void signals_die_within(unsigned seconds, int signal, void (*last_words)(void)) 
 		return;
 	}
 	if (!dies_by) {
-		dies_with = last_words;
+		dies_with = on_die;
 		dies_by = signal;
 		verify(sigaction(SIGALRM, &action, NULL) == 0);
 		mask_one(SIG_UNBLOCK, SIGALRM);

@@ -53,8 +53,8 @@ int signals_hurried(void);
 void signals_block_again(void);
 
 // Makes this process die by `signal` in `seconds` seconds, or earlier if an earlier call said so, even if this thread waits for
-// something that never comes. `last_words` is called before that, in a signal handler on this thread. 0 seconds: takes it back.
-void signals_die_within(unsigned seconds, int signal, void (*last_words)(void));
+// something that never comes. `on_die` is called before that, in a signal handler on this thread. 0 seconds: takes it back.
+void signals_die_within(unsigned seconds, int signal, void (*on_die)(void));
 
 // Stops this process the way SIGTSTP would have, and returns when it was continued.
 void signals_stop_self(void);

@@ -662,7 +662,7 @@ static int worker_open(struct remote_worker *worker) {
 	worker->children = children_create(&worker->config->term_seq);
 	children_set_cookie(worker->children, worker->context);
 	children_set_wake(worker->children, worker->wake_fd);
-	diag_set_last_words(children_last_words);
+	diag_set_on_die(children_kill_unlocked);
 	children_start_guardian(worker->children);
 	const struct remote_worker_config *config = worker->config;
 	uint64_t last = LAST_S * NS_PER_S + term_seq_length(&config->term_seq), usable = u64_minus(config->left * NS_PER_S, last);
@@ -699,7 +699,7 @@ static void worker_close(struct remote_worker *worker) {
 		if (worker->ending) {
 			children_kill_orphans(worker->children);
 		}
-		diag_set_last_words(NULL);
+		diag_set_on_die(NULL);
 		children_destroy(worker->children);
 	}
 	free(worker->env);

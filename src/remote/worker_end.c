@@ -57,8 +57,8 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 
 // Returns NULL if it is the first line of a dispatcher, else why not. That of another version begins with the same word.
 static const char *check_greeting(const char *line, size_t n) {
-	size_t words = strlen(GREETING);
-	if (n == words + MARK_SIZE + 1 && memcmp(line, GREETING, words) == 0 && strspn(line + words, "0123456789abcdef") == MARK_SIZE) {
+	size_t len = strlen(GREETING);
+	if (n == len + MARK_SIZE + 1 && memcmp(line, GREETING, len) == 0 && strspn(line + len, "0123456789abcdef") == MARK_SIZE) {
 		return NULL;
 	}
 	return n >= strlen("fairpar-worker ") && memcmp(line, "fairpar-worker ", strlen("fairpar-worker ")) == 0

@@ -32,7 +32,7 @@ enum { SKIPS_NAMED = 20 }; // of the batches that are skipped because of one bat
 // ---- events ----
 
 void dag_show(const struct run *run) {
-	static const char *const words[] = {
+	static const char *const names[] = {
 		[NODE_WAITING] = "waits", [NODE_RUNNING] = "running", [NODE_ENDED] = "done", [NODE_SKIPPED] = "skipped",
 	};
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
@@ -41,7 +41,7 @@ void dag_show(const struct run *run) {
 		if (node->plan) {
 			buf_adds(&text, text.len > 0 ? "; " : "batches: ");
 			buf_add_escaped(&text, node->plan->name, strlen(node->plan->name), 80);
-			buf_printf(&text, " %s", words[dag_node_state(node)]);
+			buf_printf(&text, " %s", names[dag_node_state(node)]);
 			if (dag_node_state(node) == NODE_RUNNING || dag_node_state(node) == NODE_WAITING) {
 				status_display_add_eta(run, node->plan->name, &text);
 			}

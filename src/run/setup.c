@@ -443,7 +443,7 @@ static void open_children(struct run *run, bool has_guardian) {
 	if (run->leases || run->nested) {
 		jobserver_slots_mark_level(run->context);
 	}
-	diag_set_last_words(children_last_words);
+	diag_set_on_die(children_kill_unlocked);
 }
 
 // ---- the run ----

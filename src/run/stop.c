@@ -211,7 +211,7 @@ static void say_unread(void) {
 	if (poll(&room, 1, 0) > 0 && (room.revents & POLLOUT)) {
 		(void)!write(STDERR_FILENO, unread, sizeof(unread) - 1); // there is nobody else to be told
 	}
-	children_last_words(); // the guardian ends what is left
+	children_kill_unlocked(); // the guardian ends what is left
 }
 
 void run_limit_end(struct run *run) {
@@ -303,7 +303,7 @@ static void end_children(struct run *run) {
 		if (run->phase >= RUN_ENDING) {
 			children_kill_orphans(run->children);
 		}
-		diag_set_last_words(NULL);
+		diag_set_on_die(NULL);
 		children_destroy(run->children);
 	}
 	if (run->trace && event_log_close(run->trace, NULL) != 0 && !atomic_exchange(&run->trouble, true)) {

@@ -684,7 +684,7 @@ static int xargs_open(struct xargs_run *run) {
 	run->slots = wanted == 0 || wanted > run->max_slots ? run->max_slots : (unsigned)wanted;
 	run->children = children_create(NULL);
 	children_set_wake(run->children, run->wake_fd);
-	diag_set_last_words(children_last_words);
+	diag_set_on_die(children_kill_unlocked);
 	struct pool_config config = {
 		.slots = run->slots,
 		.queue_mem = SIZE_MAX / 2,
@@ -711,7 +711,7 @@ static void xargs_close(struct xargs_run *run) {
 		if (run->signal) {
 			children_kill_orphans(run->children);
 		}
-		diag_set_last_words(NULL);
+		diag_set_on_die(NULL);
 		children_destroy(run->children);
 	}
 	close_input(&run->input);

@@ -935,7 +935,7 @@ static void test_each(void) {
 	struct child_view view = {.pid = 0};
 	children_each(w.children, note_view, &view);
 	check(view.pid > 0 && view.start > 0);
-	children_last_words();
+	children_kill_unlocked();
 	thread_join(t);
 	check_equal(view.pid, strtol(buf_str(&w.out), NULL, 10));
 	check_equal(view.start, w.result.start);

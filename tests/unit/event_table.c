@@ -29,7 +29,7 @@ static void set_field(struct event *event, const struct event_field *field) {
 	case FIELD_EXIT:
 	case FIELD_SIGNAL: set_number(member, field->size, 7); break;
 	case FIELD_FLAG: set_number(member, field->size, true); break;
-	case FIELD_WORD: set_number(member, field->size, field->most - 1 - (field->most - 1 == (uint64_t)field->otherwise)); break;
+	case FIELD_NAME: set_number(member, field->size, field->most - 1 - (field->most - 1 == (uint64_t)field->otherwise)); break;
 	case FIELD_SECONDS: *(uint64_t *)member = 5000000; break;
 	case FIELD_TIMEVAL: *(struct timeval *)member = (struct timeval){3, 250000}; break;
 	case FIELD_MOMENT: *(uint64_t *)member = BASE + 3000000; break;
@@ -46,7 +46,7 @@ static void set_field(struct event *event, const struct event_field *field) {
 // Whether an event without a value for the field could not be written.
 static bool has_to_be_set(const struct event_field *field) {
 	return field->written <= FIELD_REQUIRED && (field->type == FIELD_TEXT || field->type == FIELD_BYTES ||
-	                                            field->type == FIELD_WORD || field->type == FIELD_MOMENT);
+	                                            field->type == FIELD_NAME || field->type == FIELD_MOMENT);
 }
 
 // An event with what each of its kind has, and a value for that field.

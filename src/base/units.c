@@ -232,38 +232,26 @@ int word_index(const char *list, const char *word, size_t len) {
 
 // ---- the word that was meant ----
 
-// Only the cells near the diagonal count: those farther off stand for more than DISTANCE_NEAR edits.
 size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) {
 	enum { MOST = 64 };
-	size_t rows[3][MOST + 1];
-	size_t apart = na > nb ? na - nb : nb - na;
-	if (na > MOST || nb > MOST || apart > DISTANCE_NEAR) {
+	size_t cells[MOST + 1][MOST + 1]; // [i][j]: the edits from the first i bytes of `a` to the first j of `b`
+	if (na > MOST || nb > MOST || na > nb + DISTANCE_NEAR || nb > na + DISTANCE_NEAR) {
 		return MOST;
 	}
-	size_t *last = rows[0], *above = rows[1], *row = rows[2];
-	for (size_t j = 0; j <= nb; ++j) {
-		above[j] = j;
-	}
-	for (size_t i = 1; i <= na; ++i) {
-		size_t from = i > DISTANCE_NEAR ? i - DISTANCE_NEAR : 1;
-		size_t to = i + DISTANCE_NEAR < nb ? i + DISTANCE_NEAR : nb;
-		row[from - 1] = from == 1 ? i : MOST;
-		for (size_t j = from; j <= to; ++j) {
-			size_t gap = (above[j] < row[j - 1] ? above[j] : row[j - 1]) + 1, same = above[j - 1] + (a[i - 1] != b[j - 1]);
-			row[j] = same < gap ? same : gap;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && last[j - 2] + 1 < row[j]) {
-				row[j] = last[j - 2] + 1;
+	for (size_t i = 0; i <= na; ++i) {
+		for (size_t j = 0; j <= nb; ++j) {
+			size_t least = i == 0 ? j : j == 0 ? i : cells[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+			if (i > 0 && j > 0) {
+				size_t gap = (cells[i - 1][j] < cells[i][j - 1] ? cells[i - 1][j] : cells[i][j - 1]) + 1;
+				least = gap < least ? gap : least;
 			}
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && cells[i - 2][j - 2] + 1 < least) {
+				least = cells[i - 2][j - 2] + 1;
+			}
+			cells[i][j] = least;
 		}
-		if (to < nb) {
-			row[to + 1] = MOST; // the next row reads it as the cell above its last one
-		}
-		size_t *spare = last;
-		last = above;
-		above = row;
-		row = spare;
 	}
-	return above[nb];
+	return cells[na][nb];
 }
 
 void nearest_offer(struct nearest *nearest, const char *candidate, size_t len) {

@@ -454,17 +454,6 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 
 // ---- granting ----
 
-static struct lease_grant grant_of(const struct lease *lease) {
-	const struct lease *below = lease->holder->lender;
-	return (struct lease_grant){
-		.client = lease->holder,
-		.id = lease->id,
-		.width = lease->width,
-		.lender = lease->lender ? lease->lender->id.number : 0,
-		.below = below ? below->id.number : 0,
-	};
-}
-
 static void grant(struct lease_client *client, struct lease *lender, uint32_t width, uint64_t now, struct lease_grant *ret_grant) {
 	struct lease_table *table = client->table;
 	struct lease_id id = {.number = ++table->last_number, .nonce = random_next(&table->nonces) | 1};
@@ -483,7 +472,13 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 		list_push_back(&client->batch->waiting, &client->waiting);
 		begin_wait(client, now);
 	}
-	*ret_grant = grant_of(lease);
+	*ret_grant = (struct lease_grant){
+		.client = client,
+		.id = id,
+		.width = width,
+		.lender = lender ? lender->id.number : 0,
+		.below = client->lender ? client->lender->id.number : 0,
+	};
 }
 
 static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
@@ -634,20 +629,15 @@ static bool is_missed(const struct lease_table *table, const struct lease *lease
 	return false;
 }
 
-bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_grant *ret_unused, uint64_t *ret_when) {
-	*ret_when = TIME_NEVER;
+uint64_t lease_unused(const struct lease_table *table, struct lease_client **ret_holder, uint64_t *ret_number) {
 	list_for_each_entry(&table->leases, const struct lease, lease, all) {
-		if (lease->use != USE_UNKNOWN || !is_missed(table, lease)) {
-			continue;
+		if (lease->use == USE_UNKNOWN && is_missed(table, lease)) {
+			*ret_holder = lease->holder;
+			*ret_number = lease->id.number;
+			return lease->granted + LEASE_UNUSED;
 		}
-		if (now - lease->granted < LEASE_UNUSED) {
-			*ret_when = lease->granted + LEASE_UNUSED;
-			return false;
-		}
-		*ret_unused = grant_of(lease);
-		return true;
 	}
-	return false;
+	return TIME_NEVER;
 }
 
 bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now) {

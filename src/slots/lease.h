@@ -99,10 +99,10 @@ struct lease_client *lease_ask_last(struct lease_table *table, uint64_t *ret_num
 // false if the number is held already, or cannot be the number of a lease.
 bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width, bool lent, uint64_t now) FP_NODISCARD;
 
-// Finds the lease to take back: the one granted first of those that were granted at least LEASE_UNUSED ns ago, are not in use,
-// and that another client waits for. Returns false if there is none; *ret_when is the time when there may be one, or TIME_NEVER.
+// Finds the lease to take back: the one granted first of those that are not in use, and that another client waits for. Returns when it is to be
+// taken back, LEASE_UNUSED ns after it was granted, and its holder and number; or TIME_NEVER: there is none.
 #define LEASE_UNUSED UINT64_C(1000000000)
-bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_grant *ret_unused, uint64_t *ret_when) FP_NODISCARD;
+uint64_t lease_unused(const struct lease_table *table, struct lease_client **ret_holder, uint64_t *ret_number) FP_NODISCARD;
 
 // Takes back the lease that lease_unused() found, or returns false if it is in use by now. Between the two calls the caller tells
 // the client, and reads all that the client has sent until then. The client says that it uses the lease, then checks that it was not

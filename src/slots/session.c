@@ -490,8 +490,7 @@ static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 // Takes an unused lease back, in two steps: one call tells the client; the next call, once that was sent and all
 // that the client had said was read, takes the lease back. See lease_revoke(). Returns when to call it again.
 static uint64_t take_back(struct sessions *sessions, uint64_t now) {
-	uint64_t when;
-	struct lease_grant unused;
+	struct lease_client *holder;
 	if (sessions->revoking) {
 		if (sessions->revoking->out.len > 0) {
 			return TIME_NEVER; // it is called again when the frame was sent
@@ -499,13 +498,13 @@ static uint64_t take_back(struct sessions *sessions, uint64_t now) {
 		lease_revoke(sessions->revoking->client, sessions->revoked, now);
 		sessions->revoking = NULL;
 	}
-	if (!lease_unused(sessions->table, now, &unused, &when)) {
-		return when;
+	uint64_t number, when = lease_unused(sessions->table, &holder, &number);
+	if (when <= now) {
+		sessions->revoking = lease_user(holder);
+		sessions->revoked = number;
+		send_frame(sessions->revoking, FRAME_REVOKED, number, 0, 0);
 	}
-	sessions->revoking = lease_user(unused.client);
-	sessions->revoked = unused.id.number;
-	send_frame(sessions->revoking, FRAME_REVOKED, unused.id.number, 0, 0);
-	return now;
+	return when;
 }
 
 bool sessions_are_due(const struct sessions *sessions) {
@@ -514,7 +513,6 @@ bool sessions_are_due(const struct sessions *sessions) {
 
 uint64_t sessions_step(struct sessions *sessions, bool quiet, uint64_t now) {
 	struct lease_grant grant;
-	uint64_t when, unused_when;
 	end_recovery(sessions, quiet, now);
 	end_observation(sessions, now);
 	if (finds_slots(sessions) && sessions->sampling == SAMPLING_IDLE && lease_is_awaited(sessions->table)) {
@@ -527,7 +525,7 @@ uint64_t sessions_step(struct sessions *sessions, bool quiet, uint64_t now) {
 			begin_control(sessions, kept, now);
 		}
 	}
-	when = take_back(sessions, now);
+	uint64_t when = take_back(sessions, now), number;
 	while (lease_next(sessions->table, now, &grant)) {
 		struct session *session = lease_user(grant.client);
 		send_frame(session, FRAME_GRANT, grant.id.number, grant.id.nonce, grant.width | (grant.lender ? LEASE_LENT : 0));
@@ -535,8 +533,8 @@ uint64_t sessions_step(struct sessions *sessions, bool quiet, uint64_t now) {
 			sessions->granted(sessions->arg, &grant, session->label, session->pid);
 		}
 	}
-	uint64_t number;
-	for (const struct lease_client *holder; (holder = lease_ask_last(sessions->table, &number));) {
+	struct lease_client *holder;
+	while ((holder = lease_ask_last(sessions->table, &number))) {
 		send_frame(lease_user(holder), FRAME_LAST, number, 0, 0);
 	}
 	bool contended = sessions->others_wait || lease_is_contended(sessions->table);
@@ -565,7 +563,7 @@ uint64_t sessions_step(struct sessions *sessions, bool quiet, uint64_t now) {
 		}
 	}
 	if (!sessions->revoking) { // what was granted just now counts, too
-		when = lease_unused(sessions->table, now, &grant, &unused_when) ? now : unused_when < when ? unused_when : when;
+		when = at_most(when, lease_unused(sessions->table, &holder, &number));
 	}
 	uint64_t sample_due = plan_observation(sessions, now);
 	return sessions->recovering ? sessions->recovery_end : at_most(when, sample_due);

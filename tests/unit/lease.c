@@ -534,21 +534,18 @@ static void test_withheld(void) {
 
 static void test_unused(void) {
 	struct world world;
-	struct lease_grant unused;
-	uint64_t when;
+	struct lease_client *holder;
+	uint64_t number;
 	world_holding(&world, 2, 2, "aa");
 	join(&world, 'b');
 	check(lease_use(world.clients[0], world.leases[0][0].number, 0, true));
-	check(!lease_unused(world.table, 5 * NS_PER_S, &unused, &when)); // nobody waits
-	check(when == TIME_NEVER);
+	check(lease_unused(world.table, &holder, &number) == TIME_NEVER); // nobody waits
 	want(&world, 'b', 2);
-	check(!lease_unused(world.table, LEASE_UNUSED - 1, &unused, &when));
-	check_equal(when, LEASE_UNUSED);
-	check(lease_unused(world.table, LEASE_UNUSED, &unused, &when));
-	check(unused.client == world.clients[0] && unused.id.number == world.leases[0][1].number);
+	check_equal(lease_unused(world.table, &holder, &number), LEASE_UNUSED);
+	check(holder == world.clients[0] && number == world.leases[0][1].number);
 	check(!lease_revoke(world.clients[0], world.leases[0][0].number, 0)); // that one is in use
 	check(lease_revoke(world.clients[0], world.leases[0][1].number, 0));
-	check(!lease_unused(world.table, LEASE_UNUSED, &unused, &when));
+	check(lease_unused(world.table, &holder, &number) == TIME_NEVER);
 	check_string(grants(&world), "b");
 	check(!lease_release(world.clients[0], world.leases[0][1].number, 0)); // not its any more
 	world_fini(&world);
@@ -556,18 +553,18 @@ static void test_unused(void) {
 
 static void test_unused_lent(void) {
 	struct world world;
-	struct lease_grant unused;
-	uint64_t when;
+	struct lease_client *holder;
+	uint64_t number;
 	world_holding(&world, 1, 1, "a");
 	check(lease_use(world.clients[0], world.leases[0][0].number, 0, true));
 	join_below(&world, 'b', 'a');
 	join_below(&world, 'c', 'a');
 	want(&world, 'b', 1);
 	check_string(grants(&world), "B");
-	check(!lease_unused(world.table, LEASE_UNUSED, &unused, &when));
+	check(lease_unused(world.table, &holder, &number) == TIME_NEVER);
 	want(&world, 'c', 1);
-	check(lease_unused(world.table, LEASE_UNUSED, &unused, &when));
-	check(unused.client == world.clients[1] && lease_revoke(unused.client, unused.id.number, 0));
+	check_equal(lease_unused(world.table, &holder, &number), LEASE_UNUSED);
+	check(holder == world.clients[1] && lease_revoke(holder, number, 0));
 	check_string(grants(&world), "C");
 	world_fini(&world);
 }

@@ -60,7 +60,7 @@ struct pressure {
 	struct pressure_totals before;
 };
 
-// Shares, 0 to 1, since the last sample.
+// Shares, 0 to 1, since the last sample; 0 if the system does not tell.
 struct pressure_observation {
 	double idle;           // the idle share of the usable processors, or the unused share of the quota, whichever is less
 	double memory_full;    // the share of the time in which all tasks waited for memory: PSI "full" of this process's cgroup, else of the host

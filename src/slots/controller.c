@@ -178,7 +178,7 @@ static void follow_jobs(struct controller *controller, const struct controller_o
 	double most = (1 - IDLE_GROW) * most_busy(observation->cpus, share) / (observation->running + 1) * controller->sampled;
 	// the share of the processors that nobody uses; or, if that is certain, the one that the jobs leave to other programs, which may use all of it
 	double spare = is_above(most, controller->busy, controller->busy, 0.5) ? 1 - controller->busy / most : 0;
-	spare = spare > observation->idle ? spare : observation->idle;
+	spare = spare > observation->pressure.idle ? spare : observation->pressure.idle;
 	double settle = 2 * controller->wall_mean;
 	settle = settle < SETTLE_LEAST ? SETTLE_LEAST : settle > SETTLE_MOST ? SETTLE_MOST : settle;
 	unsigned slots = controller->slots;
@@ -214,9 +214,9 @@ static void back_off(struct controller *controller, unsigned slots, enum control
 
 // Takes one step down if all tasks wait for memory or a disk; then jobs have time to end before the next step. Returns whether all tasks wait.
 static bool brake(struct controller *controller, const struct controller_observation *observation) {
-	bool memory = observation->memory_full > BRAKE_MEMORY;
+	bool memory = observation->pressure.memory_full > BRAKE_MEMORY;
 	unsigned base = memory ? 1 : whole_cpus(observation->cpus);
-	if (!memory && observation->disk_full <= BRAKE_DISK) {
+	if (!memory && observation->pressure.disk_full <= BRAKE_DISK) {
 		return false;
 	}
 	if (observation->now >= controller->brake_after && controller->slots > base) {

@@ -14,6 +14,8 @@
 
 #pragma once
 
+#include "process/sysload.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,7 +29,7 @@ enum controller_reason {
 	CONTROLLER_DISK,        // fewer: all tasks have waited for a disk
 };
 
-// What was observed since the last sample. Shares are parts of the time since then, 0 to 1; 0 if the system does not tell.
+// What was observed since the last sample.
 struct controller_observation {
 	uint64_t now;           // ns
 	double cpus;            // processors that may be used, above 0: by affinity and the quota, which may be a fraction
@@ -35,13 +37,11 @@ struct controller_observation {
 	bool wanted;            // do items wait for nothing but a slot?
 	double sampled;         // slots whose jobs were sampled
 	double busy;            // processes of these jobs that ran, could run or waited for a disk; see activity_sample()
-	double idle;            // share of the processors that nobody used
+	struct pressure_observation pressure;
 	uint64_t ended;         // jobs that have ended; the next two are sums over these
 	double wall_ns;
 	double work_ns;         // controller_work()
 	uint64_t cost_ns;       // processor time that the sample has taken: the next one is so late that samples take a hundredth of one processor
-	double memory_full;     // share of the time in which no task ran, for all waited for memory (PSI "full")
-	double disk_full;       // share of the time in which no task ran, for all waited for I/O
 };
 
 // The throughput in a time in which the number of slots hardly changed.

@@ -298,14 +298,10 @@ void machine_close(struct machine *machine) {
 }
 
 void machine_observe(struct machine *machine, struct controller_observation *observation) {
-	struct pressure_observation pressure;
 	if (observation->now - machine->cpus_read >= QUOTA_RENEWAL) {
 		machine->cpus = slots_cpus(machine->root);
 		machine->cpus_read = observation->now;
 	}
-	pressure_observe(&machine->pressure, machine->cpus, observation->now, &pressure);
 	observation->cpus = machine->cpus;
-	observation->idle = pressure.idle;
-	observation->memory_full = pressure.memory_full;
-	observation->disk_full = pressure.disk_full;
+	pressure_observe(&machine->pressure, machine->cpus, observation->now, &observation->pressure);
 }

@@ -74,6 +74,6 @@ const char *machine_root(void);
 void machine_open(struct machine *machine, const char *root, uint64_t now);
 void machine_close(struct machine *machine);
 
-// Takes a sample at observation->now: fills in cpus, and idle, memory_full and disk_full of the time since the last
+// Takes a sample at observation->now: fills in `cpus`, and `pressure` of the time since the last
 // sample (or machine_open()).
 void machine_observe(struct machine *machine, struct controller_observation *observation);

@@ -318,8 +318,8 @@ static void step(struct world *world) {
 static void observe_machine(void *arg, struct controller_observation *observation) {
 	const struct world *world = arg;
 	observation->cpus = 2;
-	observation->idle = world->now / NS_PER_S % 3 == 0 ? 0.5 : 0;
-	observation->memory_full = world->now / NS_PER_S % 5 == 0 ? 0.5 : 0;
+	observation->pressure.idle = world->now / NS_PER_S % 3 == 0 ? 0.5 : 0;
+	observation->pressure.memory_full = world->now / NS_PER_S % 5 == 0 ? 0.5 : 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -142,8 +142,8 @@ static void look(struct world *world) {
 	observation->cpus = world->cpus;
 	observation->running = world->running;
 	observation->wanted = has_more(world);
-	observation->memory_full = world->memory_jobs > 0 && world->running > world->memory_jobs ? 0.5 : 0;
-	observation->idle = world->idle / world->cpus / (double)(world->now - world->last_sample);
+	observation->pressure.memory_full = world->memory_jobs > 0 && world->running > world->memory_jobs ? 0.5 : 0;
+	observation->pressure.idle = world->idle / world->cpus / (double)(world->now - world->last_sample);
 	world->idle = 0;
 	world->last_sample = world->now;
 	for (unsigned i = 0; i < 4 * SAMPLED && observation->sampled < SAMPLED; ++i) {
@@ -280,7 +280,7 @@ static void test_least(void) {
 	for (unsigned i = 0; i < 1000; ++i) {
 		now += 1000 * MS;
 		(void)controller_decide(&controller, &(struct controller_observation){.now = now, .cpus = 0.1, .running = controller.slots,
-			.wanted = true, .sampled = controller.slots, .busy = 100, .memory_full = 1, .disk_full = 1});
+			.wanted = true, .sampled = controller.slots, .busy = 100, .pressure = {.memory_full = 1, .disk_full = 1}});
 		check_equal(controller.slots, 1);
 	}
 }
@@ -294,7 +294,7 @@ static void test_bounds(void) {
 		now += 100 * MS;
 		bool sleeps = i / 100 % 2 == 0;
 		(void)controller_decide(&controller, &(struct controller_observation){.now = now, .cpus = 2, .running = controller.slots,
-			.wanted = true, .sampled = controller.slots, .busy = sleeps ? 0 : controller.slots, .idle = sleeps, .ended = 1, .wall_ns = 1e8,
+			.wanted = true, .sampled = controller.slots, .busy = sleeps ? 0 : controller.slots, .pressure.idle = sleeps, .ended = 1, .wall_ns = 1e8,
 			.work_ns = 1e8});
 		check(controller.slots >= 3 && controller.slots <= 6);
 	}

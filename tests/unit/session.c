@@ -241,7 +241,7 @@ static void observe_machine(void *arg, struct controller_observation *observatio
 	const double *idle = arg;
 	++nsamples;
 	observation->cpus = 2;
-	observation->idle = *idle;
+	observation->pressure.idle = *idle;
 }
 
 static void open_auto(struct sessions *sessions, unsigned least, unsigned most, bool recovers, double *idle) {

@@ -56,31 +56,6 @@ void spool_set_receipt(struct spool *spool, const char *mem, size_t len) {
 	buf_add(&spool->receipt, mem, len);
 }
 
-// Moves all that may be written from `from` to the empty spool `to`; the incomplete lines stay.
-static void spool_move_ready(struct spool *to, struct spool *from) {
-	buf_add(&to->tag, from->tag.data, from->tag.len);
-	char *block = spool_need_block(to);
-	to->block = from->block;
-	from->block = block;
-	for (int i = 0; i < STREAMS; ++i) {
-		struct stream *source = &from->stream[i], *moved = &to->stream[i];
-		size_t ready = area_ready(source), rest = source->len - ready;
-		moved->start = source->start;
-		moved->len = ready;
-		if (source->ready > 0) { // a line may be half written already
-			moved->tag = source->tag;
-			source->tag = (struct tag_state){.in_line = false};
-		}
-		rope_split(&source->rope, source->ready, &moved->rope); // what ends within a piece, after spool_reset(), stays
-		moved->ready = stream_held(moved);
-		if (rest > 0) {
-			memcpy(spool_area(from, i), spool_area(to, i) + ready, rest);
-		}
-		source->ready = source->start = 0;
-		source->len = rest;
-	}
-}
-
 // ---- pieces
 
 // What stands in front of a piece's bytes.
@@ -259,6 +234,26 @@ void spool_recycle_locked(struct spool *spool) {
 struct spool *spool_split_locked(struct spool *spool) {
 	struct spool *part = spool_new_locked(spool->writer);
 	part->queue = spool->queue;
-	spool_move_ready(part, spool);
+	buf_add(&part->tag, spool->tag.data, spool->tag.len);
+	char *block = spool_need_block(part);
+	part->block = spool->block;
+	spool->block = block;
+	for (int i = 0; i < STREAMS; ++i) {
+		struct stream *source = &spool->stream[i], *moved = &part->stream[i];
+		size_t ready = area_ready(source), rest = source->len - ready;
+		moved->start = source->start;
+		moved->len = ready;
+		if (source->ready > 0) { // a line may be half written already
+			moved->tag = source->tag;
+			source->tag = (struct tag_state){.in_line = false};
+		}
+		rope_split(&source->rope, source->ready, &moved->rope); // what ends within a piece, after spool_reset(), stays
+		moved->ready = stream_held(moved);
+		if (rest > 0) {
+			memcpy(spool_area(spool, i), spool_area(part, i) + ready, rest);
+		}
+		source->ready = source->start = 0;
+		source->len = rest;
+	}
 	return part;
 }

@@ -44,13 +44,6 @@ void resume_free(struct resume *resume) {
 
 // ---- one line ----
 
-struct parsed {
-	uint64_t seq;
-	bool failed;
-	const char *command;
-	size_t len;
-};
-
 // Takes a column that ends with a tab and holds only these characters, blanks in front. Returns its start, or NULL.
 static const char *take_column(const char **at, const char *end, const char *allowed) {
 	const char *start = *at;
@@ -68,8 +61,9 @@ static const char *take_column(const char **at, const char *end, const char *all
 	return start;
 }
 
-// The line has a tab or NUL behind its end, which nothing here runs over.
-static bool parse_row(const char *line, size_t len, struct parsed *ret_row) {
+// Adds the row that the line is; a newline of its command is a NUL in the log. Returns false if the line is no row. It has a tab or NUL behind
+// its end, which nothing here runs over.
+static bool add_row(struct resume *resume, const char *line, size_t len) {
 	const char *at = line, *end = line + len, *column[8];
 	static const char *const allowed[8] = {
 		"0123456789", NULL, "0123456789.", "0123456789.", "0123456789-", "0123456789-", "0123456789-", "0123456789",
@@ -84,26 +78,19 @@ static bool parse_row(const char *line, size_t len, struct parsed *ret_row) {
 		return false;
 	}
 	errno = 0;
-	*ret_row = (struct parsed){
-		.seq = strtoull(column[0], NULL, 10),
-		.failed = strtol(column[6], NULL, 10) != 0 || strtol(column[7], NULL, 10) != 0,
-		.command = at,
-		.len = (size_t)(end - at),
-	};
-	return errno == 0 && ret_row->seq > 0;
-}
-
-// A newline of the command is a NUL in the log.
-static void add_row(struct resume *resume, const struct parsed *parsed) {
-	char *command = arena_text(&resume->commands, parsed->command, parsed->len);
-	for (size_t i = 0; i < parsed->len; ++i) {
-		command[i] = command[i] == '\0' ? '\n' : command[i];
+	uint64_t seq = strtoull(column[0], NULL, 10);
+	bool failed = strtol(column[6], NULL, 10) != 0 || strtol(column[7], NULL, 10) != 0;
+	if (errno != 0 || seq == 0) {
+		return false;
+	}
+	char *command = arena_text(&resume->commands, at, (size_t)(end - at));
+	for (char *nul = command; (nul = memchr(nul, '\0', (size_t)(command + (end - at) - nul)));) {
+		*nul = '\n';
 	}
 	grow_array(&resume->rows, &resume->cap, resume->n + 1, sizeof(resume->rows[0]));
-	resume->rows[resume->n] = (struct resume_row){
-		.command = command, .seq = parsed->seq, .next = (uint32_t)resume->n, .failed = parsed->failed,
-	};
+	resume->rows[resume->n] = (struct resume_row){.command = command, .seq = seq, .next = (uint32_t)resume->n, .failed = failed};
 	++resume->n;
+	return true;
 }
 
 // ---- a file ----
@@ -111,19 +98,14 @@ static void add_row(struct resume *resume, const struct parsed *parsed) {
 // Reads all lines of the log, up to a line that was cut off. Returns 0, or -1 with *ret_error.
 static int read_rows(struct resume *resume, FILE *file, uint64_t *ret_strange, const char **ret_error) {
 	FP_CLEANUP(free_later) char *line = NULL;
-	struct parsed row;
 	size_t cap = 0;
 	bool has_header = false;
 	ssize_t n;
 	while (errno = 0, resume->n < UINT32_MAX - 1 && (n = getline(&line, &cap, file)) > 0 && line[n - 1] == '\n') {
 		line[n - 1] = '\0';
-		if (parse_row(line, (size_t)n - 1, &row)) {
-			add_row(resume, &row);
-		} else if ((size_t)n == strlen(JOBLOG_HEADER) && memcmp(line, JOBLOG_HEADER, (size_t)n - 1) == 0) {
-			has_header = true;
-		} else {
-			++*ret_strange;
-		}
+		bool is_header = (size_t)n == strlen(JOBLOG_HEADER) && memcmp(line, JOBLOG_HEADER, (size_t)n - 1) == 0;
+		has_header = has_header || is_header;
+		*ret_strange += !is_header && !add_row(resume, line, (size_t)n - 1);
 	}
 	bool has_failed = ferror(file) || errno == ENOMEM, is_none = *ret_strange > 0 && resume->n == 0 && !has_header;
 	*ret_error = has_failed ? strerror(errno) : "it is not a joblog";

@@ -45,12 +45,9 @@ static uint32_t crc_step(uint32_t crc, unsigned char byte) {
 
 uint32_t program_copy_cksum(const void *bytes, size_t n) {
 	const unsigned char *at = bytes;
-	uint32_t table[256], crc = 0;
-	for (unsigned i = 0; i < 256; ++i) {
-		table[i] = crc_step(0, (unsigned char)i);
-	}
+	uint32_t crc = 0;
 	for (size_t i = 0; i < n; ++i) {
-		crc = crc << 8 ^ table[(crc >> 24 ^ at[i]) & 0xff];
+		crc = crc_step(crc, at[i]);
 	}
 	for (size_t left = n; left > 0; left >>= 8) {
 		crc = crc_step(crc, (unsigned char)left);

@@ -65,14 +65,13 @@ struct warm_shell {
 	uint64_t inherited;         // inherited.hash when the server was started
 	unsigned executions;        // how many more executions until it gets a server
 	unsigned deaths;
-	uint64_t used;              // when it was last used, by warm.clock
 };
 
 struct warm {
 	enum warm_mode mode;
 	const struct guardian *guardian;
 	struct warm_shell shells[SHELLS_MAX];
-	uint64_t clock;
+	unsigned next;              // the entry that a new shell takes
 	struct inherited inherited; // what a process started now would inherit, as read at `refreshed`
 	uint64_t refreshed;         // when `inherited` was read, by now_ns(); 0: not yet
 	struct starter starter;
@@ -406,26 +405,22 @@ static void shell_fini(struct warm_shell *shell) {
 	*shell = (struct warm_shell){.path = NULL};
 }
 
-// Returns the entry of the job's shell. A new shell takes the entry of the one that was used longest ago.
+// Returns the entry of the job's shell. A new shell takes the entry of the one that came first.
 static struct warm_shell *find_shell(struct warm *warm, const struct spawn_config *job) {
-	struct warm_shell *oldest = &warm->shells[0];
-	++warm->clock;
 	for (struct warm_shell *one = warm->shells; one < warm->shells + SHELLS_MAX; ++one) {
 		if (one->path && strcmp(one->path, job->path) == 0 && one->context.umask == job->context->umask
 		    && one->context.nice == job->context->nice && memcmp(&one->context.nofile, &job->context->nofile, sizeof(struct rlimit)) == 0
 		    && memcmp(&one->context.ignored, &job->context->ignored, sizeof(sigset_t)) == 0) {
-			one->used = warm->clock;
 			return one;
 		}
-		oldest = one->used < oldest->used ? one : oldest;
 	}
+	struct warm_shell *oldest = &warm->shells[warm->next++ % SHELLS_MAX];
 	shell_fini(oldest);
 	*oldest = (struct warm_shell){
 		.path = xstrdup(job->path),
 		.context = {.umask = job->context->umask, .nice = job->context->nice, .nofile = job->context->nofile,
 		            .ignored = job->context->ignored},
 		.executions = warm->mode == WARM_AUTO ? AUTO_AFTER : 0,
-		.used = warm->clock,
 	};
 	return oldest;
 }

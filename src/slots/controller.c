@@ -45,8 +45,7 @@ static unsigned at_least(unsigned a, unsigned b) {
 	return a > b ? a : b;
 }
 
-// Returns the number rounded up, at least 1: a part of a processor is enough for one more job.
-static unsigned whole_cpus(double cpus) {
+unsigned whole_cpus(double cpus) {
 	unsigned whole = (unsigned)cpus;
 	return at_least(whole + (whole < cpus), 1);
 }

@@ -73,6 +73,9 @@ struct controller {
 	uint64_t ceiling_ns;    // how long the next ceiling will hold
 };
 
+// Returns the number rounded up, at least 1: one job would waste a part of a quota of one and a half; two jobs share it.
+unsigned whole_cpus(double cpus);
+
 // Begins with as many slots as there are processors, within `least` and `most` (both at least 1). Nothing is to be freed.
 void controller_init(struct controller *controller, unsigned least, unsigned most, double cpus, uint64_t now);
 

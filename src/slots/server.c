@@ -125,7 +125,7 @@ static bool server_init(struct server *server, char *const *argv) {
 	unsigned slots = server->life.bounds.most;
 	if (server->life.bounds.least < server->life.bounds.most) { // to begin with, a slot for each processor
 		machine_open(&server->machine, argv[7], server->idle_since);
-		slots = (unsigned)server->machine.cpus + ((unsigned)server->machine.cpus < server->machine.cpus);
+		slots = whole_cpus(server->machine.cpus);
 	}
 	sessions_init(&server->sessions, &(struct sessions_config){
 		.slots = slots,

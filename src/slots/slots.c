@@ -82,26 +82,19 @@ static void note_quotas(void *arg, const char *dir, size_t mount_len, bool is_se
 	cgroup_each_level(dir, mount_len, note_quota, arg);
 }
 
-static double find_quota(const char *root) {
+double slots_quota(const char *root) {
 	double least = UINT_MAX;
 	cgroup_each_dir(root, /* v2 */ true, "cpu", note_quotas, &least);
 	return least;
 }
 
-unsigned slots_quota_cpus(const char *root) {
-	double quota = find_quota(root);
-	unsigned whole = (unsigned)quota;
-	return whole + (whole < quota); // rounded up: one job would waste a part of a quota of one and a half; two jobs share it
-}
-
 double slots_cpus(const char *root) {
-	double cpus = affinity_cpus(), quota = find_quota(root);
+	double cpus = affinity_cpus(), quota = slots_quota(root);
 	return quota < cpus ? quota : cpus;
 }
 
 unsigned slots_usable_cpus(void) {
-	unsigned cpus = affinity_cpus(), quota = slots_quota_cpus("");
-	return quota < cpus ? quota : cpus;
+	return whole_cpus(slots_cpus(""));
 }
 
 unsigned slots_limit(unsigned long nofile) {

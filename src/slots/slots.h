@@ -13,12 +13,10 @@
 // The processors this process may use: affinity, cut by the cgroup's CPU quota (v2 cpu.max, v1 cfs_quota), at least 1.
 unsigned slots_usable_cpus(void);
 
-// The usable processors as a fraction, because a quota may be one and a half. `root` as below.
+// The usable processors as a fraction, because a quota may be one and a half; and what the CPU quotas of this process's cgroups are worth, UINT_MAX
+// where none is set. `root` is put before /proc/self and the mount points found there: "" but in tests.
 double slots_cpus(const char *root);
-
-// The processors that the CPU quotas of this process's cgroups are worth, rounded up, or UINT_MAX where none is set.
-// `root` is put before /proc/self and the mount points found there: "" but in tests.
-unsigned slots_quota_cpus(const char *root);
+double slots_quota(const char *root);
 
 // The greatest number of slots that makes sense with `nofile` descriptors, at least 1.
 unsigned slots_limit(unsigned long nofile);

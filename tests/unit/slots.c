@@ -79,22 +79,22 @@ static void put_v2(const char *path) {
 
 static void test_no_quota(void) {
 	make_root();
-	check_equal(slots_quota_cpus(root), UINT_MAX);
+	check_equal(whole_cpus(slots_quota(root)), UINT_MAX);
 	put_v2("/");
-	check_equal(slots_quota_cpus(root), UINT_MAX);
+	check_equal(whole_cpus(slots_quota(root)), UINT_MAX);
 	put("/sys/fs/cgroup/cpu.max", "max 100000\n");
-	check_equal(slots_quota_cpus(root), UINT_MAX);
+	check_equal(whole_cpus(slots_quota(root)), UINT_MAX);
 }
 
 static void test_v2_quota(void) {
 	make_root();
 	put_v2("/");
 	put("/sys/fs/cgroup/cpu.max", "400000 100000\n");
-	check_equal(slots_quota_cpus(root), 4);
+	check_equal(whole_cpus(slots_quota(root)), 4);
 	put("/sys/fs/cgroup/cpu.max", "150000 100000\n");
-	check_equal(slots_quota_cpus(root), 2);
+	check_equal(whole_cpus(slots_quota(root)), 2);
 	put("/sys/fs/cgroup/cpu.max", "1000 100000\n");
-	check_equal(slots_quota_cpus(root), 1);
+	check_equal(whole_cpus(slots_quota(root)), 1);
 }
 
 static void test_nested(void) {
@@ -103,20 +103,20 @@ static void test_nested(void) {
 	put("/sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n");
 	put("/sys/fs/cgroup/a/b/cpu.max", "300000 100000\n");
 	put("/sys/fs/cgroup/a/cpu.max", "500000 100000\n");
-	check_equal(slots_quota_cpus(root), 3);
+	check_equal(whole_cpus(slots_quota(root)), 3);
 	put("/sys/fs/cgroup/a/cpu.max", "200000 100000\n");
-	check_equal(slots_quota_cpus(root), 2);
+	check_equal(whole_cpus(slots_quota(root)), 2);
 	put("/sys/fs/cgroup/a/b/c/cpu.max", "100000 100000\n");
-	check_equal(slots_quota_cpus(root), 1);
+	check_equal(whole_cpus(slots_quota(root)), 1);
 }
 
 static void test_foreign_path(void) {
 	make_root();
 	put_v2("/docker/0123/x");
 	put("/sys/fs/cgroup/cpu.max", "300000 100000\n");
-	check_equal(slots_quota_cpus(root), 3);
+	check_equal(whole_cpus(slots_quota(root)), 3);
 	put_v2("/../../elsewhere");
-	check_equal(slots_quota_cpus(root), 3);
+	check_equal(whole_cpus(slots_quota(root)), 3);
 }
 
 static void test_part_of_hierarchy(void) {
@@ -124,7 +124,7 @@ static void test_part_of_hierarchy(void) {
 	put_v2("/docker/0123/x");
 	put("/proc/self/mountinfo", "25 18 0:22 /docker/0123 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
 	put("/sys/fs/cgroup/x/cpu.max", "200000 100000\n");
-	check_equal(slots_quota_cpus(root), 2);
+	check_equal(whole_cpus(slots_quota(root)), 2);
 }
 
 static void test_v1(void) {
@@ -135,12 +135,12 @@ static void test_v1(void) {
 	                            "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
 	put("/sys/fs/cgroup/cpu,cpuacct/user/me/cpu.cfs_quota_us", "-1\n");
 	put("/sys/fs/cgroup/cpu,cpuacct/user/me/cpu.cfs_period_us", "100000\n");
-	check_equal(slots_quota_cpus(root), UINT_MAX);
+	check_equal(whole_cpus(slots_quota(root)), UINT_MAX);
 	put("/sys/fs/cgroup/cpu,cpuacct/user/cpu.cfs_quota_us", "250000\n");
 	put("/sys/fs/cgroup/cpu,cpuacct/user/cpu.cfs_period_us", "50000\n");
-	check_equal(slots_quota_cpus(root), 5);
+	check_equal(whole_cpus(slots_quota(root)), 5);
 	put("/sys/fs/cgroup/unified/cpu.max", "300000 100000\n");
-	check_equal(slots_quota_cpus(root), 3);
+	check_equal(whole_cpus(slots_quota(root)), 3);
 }
 
 static void test_garbage(void) {
@@ -148,9 +148,9 @@ static void test_garbage(void) {
 	put("/proc/self/cgroup", "\n:\n::\nx\n0::\n");
 	put("/proc/self/mountinfo", "\n - \nx y z\n1 2 3:4 / /m - \n" V2_MOUNT);
 	put("/sys/fs/cgroup/cpu.max", "nonsense\n");
-	check_equal(slots_quota_cpus(root), UINT_MAX);
+	check_equal(whole_cpus(slots_quota(root)), UINT_MAX);
 	put("/sys/fs/cgroup/cpu.max", "100000 0\n");
-	check_equal(slots_quota_cpus(root), UINT_MAX);
+	check_equal(whole_cpus(slots_quota(root)), UINT_MAX);
 }
 
 static void test_affinity(void) {

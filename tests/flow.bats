@@ -90,16 +90,18 @@ END
 	assert_contains "$stderr" nosuch
 }
 
-@test "a chain of 5,000 batches runs, and is skipped, without trouble" {
-	for i in {1..5000}; do
+@test "a chain of many batches runs, and is skipped, without trouble" {
+	local i n
+	n=$(long_or 5000 1000)
+	for ((i = 1; i <= n; i++)); do
 		echo "  b$i: {run: true, needs: [b$((i - 1))]}"
 	done | { echo '  b0: {run: "true"}'; cat; } | manifest
 	run_fairpar -f m.yaml
 	sed -i 's/b0: .*/b0: {run: "false"}/' m.yaml
 	run_fairpar 1 --quiet -f m.yaml
 	run_fairpar 1 --summary=never -f m.yaml
-	assert_contains "$stderr" "5000 skipped"
-	assert_contains "$stderr" "and 4980 more batches are skipped, down from 'b0'"
+	assert_contains "$stderr" "$n skipped"
+	assert_contains "$stderr" "and $((n - 20)) more batches are skipped, down from 'b0'"
 	assert_eq "$(wc -l <"$BATS_TEST_TMPDIR/stderr")" 22
 }
 

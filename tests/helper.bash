@@ -10,6 +10,7 @@
 #	most_at_once FILE                        how many of the jobs that have written + and - to it ran at once
 #	make_fifo NAME …, await FIFO (sets $line), release FIFO [LINE]               to wait for what happens, never for time
 #	long_or LONG SHORT                       prints LONG in make check-long, and SHORT elsewhere: how much is tried
+#	parallel_too                             whether GNU parallel, which is slow, has to do what the test expects of fairpar, too
 #	on_terminal COMMAND …                    runs it with a terminal of its own, with what the file `talk` says (needs python3)
 #	traced …                                 strace …, also with a sanitizer; limit_memory KIB: ulimit -v, only without one
 #	need TOOL, need_terminal, use_faults (a build that takes FAIRPAR_FAULT)                     or the test is skipped by name
@@ -183,6 +184,11 @@ release() {
 
 long_or() {
 	if [[ ${LONG_TESTS-} ]]; then echo "$1"; else echo "$2"; fi
+}
+
+# What is expected stands in the test: that GNU parallel does it need not be seen each time.
+parallel_too() {
+	[[ ${LONG_TESTS-} ]] && command -v parallel >/dev/null
 }
 
 need() {

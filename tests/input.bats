@@ -55,7 +55,7 @@ COMMANDS
 		run_fairpar -k $words <<<a
 		assert_lines 1 2
 		# shellcheck disable=SC2086 # words
-		! command -v parallel >/dev/null || assert_eq "$(parallel --will-cite -k $words <<<a)" "$output"
+		! parallel_too || assert_eq "$(parallel --will-cite -k $words <<<a)" "$output"
 	done
 	for words in 'echo ::: :::' 'echo :::: n :::' '--batch b=n echo :::'; do # others give items, or none
 		# shellcheck disable=SC2086 # words
@@ -191,7 +191,7 @@ same() {
 		expected=$(printf '%b' "$2")
 		run_fairpar --shell /bin/sh -k "${arguments[@]}" </dev/null
 		assert_eq "$output" "$expected" || fail "of fairpar $1"
-		if command -v parallel >/dev/null; then
+		if parallel_too; then
 			assert_eq "$(PARALLEL_SHELL=/bin/sh parallel --will-cite -k "${arguments[@]}" </dev/null)" "$expected" || fail "of parallel $1"
 		fi
 		shift 2

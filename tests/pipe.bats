@@ -13,7 +13,7 @@ blocks() {
 	printf "$data" >data
 	run_fairpar -k -j2 --pipe "$@" "$show" <data
 	assert_eq "$output" "$(tr ' ' '\n' <<<"$expected")"
-	if command -v parallel >/dev/null; then
+	if parallel_too; then
 		assert_eq "$output" "$(parallel --will-cite -k -j2 --pipe "$@" "$show" <data 2>/dev/null)"
 	fi
 }
@@ -25,7 +25,7 @@ parts() {
 	printf "$data" >data
 	run_fairpar -k -j2 --pipe-part -a data "$@" "$show"
 	assert_eq "$output" "$(tr ' ' '\n' <<<"$expected")"
-	if command -v parallel >/dev/null; then
+	if parallel_too; then
 		assert_eq "$output" "$(parallel --will-cite -k -j2 --pipe-part -a data "$@" "$show" 2>/dev/null)"
 	fi
 }
@@ -359,7 +359,7 @@ deals() {
 	printf "$data" >data
 	run_fairpar -k -j3 --pipe --round-robin "$@" "$show" <data
 	assert_eq "$output" "$(tr ' ' '\n' <<<"$expected")"
-	if command -v parallel >/dev/null; then
+	if parallel_too; then
 		assert_eq "$output" "$(parallel --will-cite -k -j3 --pipe --round-robin "$@" "$show" <data 2>/dev/null)"
 	fi
 }
@@ -490,7 +490,7 @@ tees() {
 	shift
 	run_fairpar -k "$@" < <(seq 3)
 	assert_eq "$output" "$(tr ' ' '\n' <<<"$expected")"
-	if command -v parallel >/dev/null; then
+	if parallel_too; then
 		assert_eq "$output" "$(seq 3 | timeout "$patience" parallel --will-cite -k "$@" 2>/dev/null)"
 	fi
 }

@@ -13,7 +13,7 @@ same() {
 		expected=$(printf '%b' "$2")
 		run_fairpar --shell /bin/sh -k "${arguments[@]}" </dev/null
 		assert_eq "$output" "$expected" || fail "of fairpar $1"
-		if command -v parallel >/dev/null; then
+		if parallel_too; then
 			assert_eq "$(PARALLEL_SHELL=/bin/sh parallel --will-cite -k "${arguments[@]}" </dev/null)" "$expected" || fail "of parallel $1"
 		fi
 		shift 2
@@ -97,7 +97,7 @@ same() {
 	assert_lines "2 A B" "3 A C" "6 B C"
 	run_fairpar -k --plus echo {uniq} ::: A B ::: A B
 	assert_lines "A B" "B A"
-	if command -v parallel >/dev/null; then
+	if parallel_too; then
 		assert_eq "$(parallel --will-cite -k --plus echo {#} {choose_k} ::: A B C ::: A B C)" $'2 A B\n3 A C\n6 B C'
 	fi
 }

@@ -20,8 +20,8 @@ struct scratch_file {
 	int fd;              // -1: not open
 	uint32_t *live;      // how many bytes of each unit are in use
 	size_t nunits, live_cap;
-	size_t *spare;       // units with nothing in use, except the one that is being filled
-	size_t nspare, spare_cap;
+	size_t *free_units;       // units with nothing in use, except the one that is being filled
+	size_t nfree_units, free_units_cap;
 	size_t unit;         // the index of the unit that is being filled
 	size_t filled;       // bytes of this unit so far; SCRATCH_UNIT: no unit is being filled
 };
@@ -38,7 +38,7 @@ struct scratch_file *scratch_create(const char *dir) {
 void scratch_destroy(struct scratch_file *file) {
 	fd_close(&file->fd);
 	free(file->live);
-	free(file->spare);
+	free(file->free_units);
 	mutex_fini(&file->lock);
 	free(file);
 }
@@ -48,7 +48,7 @@ static size_t add_units(struct scratch_file *file, size_t n) {
 	size_t first = file->nunits;
 	file->nunits += n;
 	grow_array(&file->live, &file->live_cap, file->nunits, sizeof(file->live[0]));
-	grow_array(&file->spare, &file->spare_cap, file->nunits, sizeof(file->spare[0])); // so that freeing needs no memory
+	grow_array(&file->free_units, &file->free_units_cap, file->nunits, sizeof(file->free_units[0])); // so that freeing needs no memory
 	memset(file->live + first, 0, n * sizeof(file->live[0]));
 	return first;
 }
@@ -66,7 +66,7 @@ static size_t take_bytes(struct scratch_file *file, size_t len, bool whole, uint
 		return len;
 	}
 	if (file->filled == SCRATCH_UNIT || (whole && SCRATCH_UNIT - file->filled < len)) {
-		file->unit = file->nspare > 0 ? file->spare[--file->nspare] : add_units(file, 1);
+		file->unit = file->nfree_units > 0 ? file->free_units[--file->nfree_units] : add_units(file, 1);
 		file->filled = 0;
 	}
 	size_t n = len < SCRATCH_UNIT - file->filled ? len : SCRATCH_UNIT - file->filled;
@@ -114,14 +114,14 @@ int scratch_free(struct scratch_file *file, uint64_t offset, size_t len) {
 		if (file->live[unit] == 0 && unit == file->unit) {
 			file->filled = 0;
 		} else if (file->live[unit] == 0) {
-			file->spare[file->nspare++] = unit;
+			file->free_units[file->nfree_units++] = unit;
 		}
 	}
-	bool is_empty = file->nspare + (file->filled == 0) == file->nunits;
+	bool is_empty = file->nfree_units + (file->filled == 0) == file->nunits;
 	if (is_empty && file->nunits > KEEP_UNITS) {
 		unused = file->fd;
 		file->fd = -1;
-		file->nunits = file->nspare = 0;
+		file->nunits = file->nfree_units = 0;
 		file->filled = SCRATCH_UNIT;
 	}
 	mutex_unlock(&file->lock);

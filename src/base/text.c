@@ -180,8 +180,8 @@ void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t 
 
 const char *text_show(const char *mem, size_t len) {
 	static _Thread_local struct { char text[512]; } shown[4];
-	static _Thread_local unsigned turn;
-	char *text = shown[turn++ % 4].text;
+	static _Thread_local unsigned next;
+	char *text = shown[next++ % 4].text;
 	FP_CLEANUP(buf_fini) struct buf buf = BUF_INIT;
 	buf_add_escaped(&buf, mem, len, 80);
 	snprintf(text, sizeof(shown[0].text), "%s", buf_str(&buf));

@@ -26,7 +26,7 @@ void diagnostics_fini(struct diagnostics *diagnostics) {
 	for (size_t i = 0; i < diagnostics->n; ++i) {
 		diagnostic_fini(&diagnostics->at[i]);
 	}
-	diagnostic_fini(&diagnostics->spare);
+	diagnostic_fini(&diagnostics->unkept);
 	free(diagnostics->at);
 	*diagnostics = (struct diagnostics){.n = 0};
 }
@@ -58,7 +58,7 @@ struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source
 	bool kept = !known && *n < MANIFEST_ERRORS;
 	*n += !known;
 	diagnostics->nrepeats += known && !is_warning;
-	struct diagnostic *diagnostic = &diagnostics->spare;
+	struct diagnostic *diagnostic = &diagnostics->unkept;
 	if (kept) {
 		grow_array(&diagnostics->at, &diagnostics->cap, diagnostics->n + 1, sizeof(diagnostics->at[0]));
 		diagnostic = &diagnostics->at[diagnostics->n++];

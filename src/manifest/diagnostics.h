@@ -42,7 +42,7 @@ struct diagnostics {
 	size_t nerrors;         // all of them, also those not kept
 	size_t nwarnings;
 	size_t nrepeats;        // diagnostics that came again, by an alias or a merge
-	struct diagnostic spare;   // stands in for diagnostics that are not kept
+	struct diagnostic unkept;   // stands in for diagnostics that are not kept
 	struct source_position last; // the position that was looked up last
 };
 

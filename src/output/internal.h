@@ -138,8 +138,8 @@ struct writer {
 	struct list queues;
 	struct list ready;
 	struct output_queue arrival; // order of arrival, for all queues of a run without keep_order
-	struct spool *spare;     // free list, with their blocks
-	size_t nspare;
+	struct spool *unused;     // free list, with their blocks
+	size_t nunused;
 	bool writing;            // somebody has the turn
 	uint64_t released;
 	size_t open, idle;       // spools that are not finished; those of them that are between two attempts

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 enum {
-	SPARE_SPOOLS = 8,       // kept beyond one for each open spool
+	UNUSED_SPOOLS = 8,       // kept beyond one for each open spool
 	SMALL_MAX = 32 * 1024,  // bytes of an output that is held as one piece
 };
 
@@ -198,10 +198,10 @@ void spool_keep_latest(struct spool *spool) {
 // ---- spools for reuse
 
 struct spool *spool_new_locked(struct writer *writer) {
-	struct spool *spool = writer->spare;
+	struct spool *spool = writer->unused;
 	if (spool) {
-		writer->spare = spool->next;
-		--writer->nspare;
+		writer->unused = spool->next;
+		--writer->nunused;
 	} else {
 		spool = NEW(struct spool);
 		spool->writer = writer;
@@ -222,13 +222,13 @@ void spool_recycle_locked(struct spool *spool) {
 	writer->beyond -= spool->beyond;
 	spool->has_turn = spool->idle = spool->lost = spool->busy = spool->beyond = false;
 	atomic_store_relaxed(&spool->live, false);
-	if (writer->nspare >= writer->open + SPARE_SPOOLS) {
+	if (writer->nunused >= writer->open + UNUSED_SPOOLS) {
 		spool_free(spool);
 		return;
 	}
-	spool->next = writer->spare;
-	writer->spare = spool;
-	++writer->nspare;
+	spool->next = writer->unused;
+	writer->unused = spool;
+	++writer->nunused;
 }
 
 struct spool *spool_split_locked(struct spool *spool) {

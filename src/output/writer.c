@@ -206,9 +206,9 @@ int writer_destroy(struct writer *writer, uint64_t *ret_unread) {
 	mutex_unlock(&writer->lock);
 	flusher_end(writer);
 	*ret_unread = writer->streams.unread;
-	while (writer->spare) {
-		struct spool *spool = writer->spare;
-		writer->spare = spool->next;
+	while (writer->unused) {
+		struct spool *spool = writer->unused;
+		writer->unused = spool->next;
 		spool_free(spool);
 	}
 	output_queue_fini(&writer->arrival);

@@ -119,7 +119,7 @@ void block_free(struct block *block);
 
 // Data that goes to running jobs as it comes, through the pipes that are their standard inputs: --round-robin, --tee.
 //
-// The event loop deals out portions of it: to the job whose turn it is, or to all jobs. The worker of a job writes the job's
+// The event loop deals out portions of it: to the job that has waited longest, or to all jobs. The worker of a job writes the job's
 // portions into the pipe, and sleeps (wakeup_open()) while there are none. A job has two portions at most, the one being written
 // and the next: so memory is bounded, and slow jobs get less. A job that has stopped reading gets nothing more; its portions of
 // which nothing was written go to other jobs.
@@ -129,7 +129,7 @@ struct portion; // some bytes, with counted references
 
 // A job that is given data.
 struct consumer {
-	struct list link;     // of dealer->turns until it has left; guarded by the dealer's lock
+	struct list link;     // of dealer->consumers until it has left; guarded by the dealer's lock
 	struct consumer *older; // the next one in the event loop's list of all consumers
 	struct dealer *dealer;
 	struct stdin_writer stdin_writer; // writes the job's data into its pipe

@@ -32,7 +32,7 @@ struct dealer {
 	const struct pipe_config *config;
 	struct consumer *newest;  // the list of all consumers, which only the event loop uses
 	mutex lock;           // guards what follows
-	struct list turns;    // consumers; the one that has waited longest is first
+	struct list consumers; // the one that has waited longest is first
 	unsigned readers;
 	bool room_wanted;          // the event loop has a portion that there was no room for
 	bool due;             // a worker sleeps though its job has a small portion
@@ -45,7 +45,7 @@ struct dealer *dealer_create(const struct pipe_config *config) {
 	struct dealer *dealer = NEW(struct dealer);
 	dealer->config = config;
 	mutex_init(&dealer->lock, LOCK_DEALER);
-	list_init(&dealer->turns);
+	list_init(&dealer->consumers);
 	return dealer;
 }
 
@@ -105,7 +105,7 @@ struct consumer *dealer_add(struct dealer *dealer, struct portion *portion) {
 	consumer->older = dealer->newest;
 	dealer->newest = consumer;
 	mutex_lock(&dealer->lock);
-	list_push_back(&dealer->turns, &consumer->link);
+	list_push_back(&dealer->consumers, &consumer->link);
 	++dealer->readers;
 	mutex_unlock(&dealer->lock);
 	return consumer;
@@ -127,7 +127,7 @@ static bool has_room(const struct consumer *consumer, const struct portion *port
 
 // Returns the consumer that gets the portion, or NULL.
 static struct consumer *find_consumer(struct dealer *dealer, const struct portion *portion, bool in_order) {
-	list_for_each_entry(&dealer->turns, struct consumer, consumer, link) {
+	list_for_each_entry(&dealer->consumers, struct consumer, consumer, link) {
 		if (has_room(consumer, portion)) {
 			return consumer;
 		}
@@ -146,7 +146,7 @@ static void wake_waiting(struct consumer *consumer) {
 	}
 }
 
-// Gives the portion to the consumer, which goes to the end of dealer->turns.
+// Gives the portion to the consumer, which goes to the end of dealer->consumers.
 static void add_portion(struct dealer *dealer, struct consumer *consumer, struct portion *portion) {
 	if (consumer->next) {
 		buf_add(&consumer->next->bytes, portion->bytes.data, portion->bytes.len);
@@ -155,7 +155,7 @@ static void add_portion(struct dealer *dealer, struct consumer *consumer, struct
 		consumer->next = portion;
 	}
 	list_remove(&consumer->link);
-	list_push_back(&dealer->turns, &consumer->link);
+	list_push_back(&dealer->consumers, &consumer->link);
 	bool too_little = consumer->next->bytes.len < WAKING_BYTES;
 	dealer->due |= too_little && consumer->waiting;
 	if (!too_little) {
@@ -187,7 +187,7 @@ enum deal dealer_deal(struct dealer *dealer, struct portion *portion, bool in_or
 
 void dealer_wake(struct dealer *dealer) {
 	mutex_lock(&dealer->lock);
-	list_for_each_entry(&dealer->turns, struct consumer, consumer, link) {
+	list_for_each_entry(&dealer->consumers, struct consumer, consumer, link) {
 		if (dealer->due && consumer->next) {
 			wake_waiting(consumer);
 		}
@@ -200,14 +200,14 @@ enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
 	bool room = true;
 	mutex_lock(&dealer->lock);
 	unsigned readers = dealer->readers;
-	list_for_each_entry(&dealer->turns, struct consumer, consumer, link) {
+	list_for_each_entry(&dealer->consumers, struct consumer, consumer, link) {
 		room = room && !consumer->next;
 	}
 	dealer->room_wanted = !room;
 	if (room && readers > 0) {
 		atomic_store_relaxed(&portion->refs, readers); // nobody else has it yet
 		portion->is_for_all = true;
-		list_for_each_entry(&dealer->turns, struct consumer, consumer, link) {
+		list_for_each_entry(&dealer->consumers, struct consumer, consumer, link) {
 			consumer->next = portion;
 			wake_waiting(consumer);
 		}

@@ -43,7 +43,7 @@ bool sysload_swapped(struct swapped *ret_swapped) FP_NODISCARD;
 // Bytes that new programs can have without swapping (proc(5), MemAvailable).
 bool sysload_free(uint64_t *ret_bytes) FP_NODISCARD;
 
-// ---- the spare capacity of the machine between two samples ----
+// ---- the idle capacity of the machine between two samples ----
 
 // Counters that only grow; 0 where the system does not have them.
 struct pressure_totals {

@@ -164,7 +164,7 @@ static void measure(struct table *table) {
 
 // Leaves out columns until the table is no wider than the terminal: first the least informative ones.
 static void fit_columns(struct table *table, unsigned width) {
-	static const enum batch_column spare[] = {
+	static const enum batch_column optional[] = {
 		COLUMN_RETRIED, COLUMN_WAITED, COLUMN_WALL, COLUMN_P50, COLUMN_SLOT_TIME, COLUMN_MAX, COLUMN_BESIDE, COLUMN_RETRIED, COLUMN_SHARE,
 		COLUMN_OK,
 	};
@@ -173,11 +173,11 @@ static void fit_columns(struct table *table, unsigned width) {
 		table->is_shown[i] = batch_column_is_shown((enum batch_column)i, table->stats);
 		all += table->is_shown[i] ? table->widths[i] + 2 : 0;
 	}
-	for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]) && width > 0 && all > width; ++i) {
+	for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]) && width > 0 && all > width; ++i) {
 		bool is_of_use = i == 0 && table->stats->total.retried > 0; // without retries, COLUMN_RETRIED is of no use
-		if (table->is_shown[spare[i]] && !is_of_use) {
-			table->is_shown[spare[i]] = false;
-			all -= table->widths[spare[i]] + 2;
+		if (table->is_shown[optional[i]] && !is_of_use) {
+			table->is_shown[optional[i]] = false;
+			all -= table->widths[optional[i]] + 2;
 		}
 	}
 }

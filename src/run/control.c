@@ -95,7 +95,7 @@ static void close_name(struct control *control) {
 // ---- clients ----
 
 // Adds a client. control_tick() answers it, because nested_lock() is held here.
-static bool claim(void *arg, const struct frame *frame, const char *text, int fd) {
+static bool take_over(void *arg, const struct frame *frame, const char *text, int fd) {
 	static const char many[] = "too many ask it";
 	struct control *control = arg;
 	if (!control_is_request(frame->type)) {
@@ -409,7 +409,7 @@ int control_open(struct run *run) {
 	(void)snprintf(control->mark, sizeof(control->mark), "@%08" PRIx32, mark);
 	list_init(&control->clients);
 	run->added_jobs = added_jobs_open(run);
-	nested_claim(run->nested, claim, control);
+	nested_set_take_over(run->nested, take_over, control);
 	return name ? listen_by_name(control) : 0;
 }
 

@@ -382,7 +382,7 @@ static int listen_at(struct nested *nested, struct children *children) {
 	nested->connections = (struct connections){
 		.sessions = &nested->sessions,
 		.listen_fds = {fd, abstract_fd, -1},
-		.spare_fd = -1,
+		.reserve_fd = -1,
 	};
 	return fd >= 0 || abstract_fd >= 0 ? 0 : -1;
 }
@@ -426,9 +426,9 @@ void nested_listen(struct nested *nested, int fd) {
 	nested->connections.listen_fds[2] = fd;
 }
 
-void nested_claim(struct nested *nested, bool (*claim)(void *arg, const struct frame *frame, const char *text, int fd), void *arg) {
-	nested->connections.claim = claim;
-	nested->connections.claim_arg = arg;
+void nested_set_take_over(struct nested *nested, bool (*take_over)(void *arg, const struct frame *frame, const char *text, int fd), void *arg) {
+	nested->connections.take_over = take_over;
+	nested->connections.take_over_arg = arg;
 }
 
 void nested_attach(struct nested *nested, struct pool *pool, int wake_fd, void (*publish)(void *arg, const struct event_lent *lent),

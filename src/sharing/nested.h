@@ -69,7 +69,7 @@ struct live_attempt {
 // Opens the socket, and returns what nested_close() frees; NULL if there can be no socket: fairpars in jobs then have slots of
 // their own. `slots`: how many the run has now. `bounds`: the fewest and the most that it may
 // have; equal if the number is fixed; least 0 if it is not known. Without `lends` the slots belong to another run or pool,
-// nothing is lent, and the socket is only for nested_claim().
+// nothing is lent, and the socket is only for nested_set_take_over().
 struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lends, struct context *context, struct children *children);
 
 // nested_begin() puts an attempt, whose process is about to start, into the table. nested_end() takes it out, and waits until what was
@@ -77,8 +77,8 @@ struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lend
 void nested_begin(struct nested *nested, struct live_attempt *attempt);
 void nested_end(struct nested *nested, struct live_attempt *attempt);
 
-// Sets the function that takes over connections of clients that ask for something else than slots (struct connections.claim).
-void nested_claim(struct nested *nested, bool (*claim)(void *arg, const struct frame *frame, const char *text, int fd), void *arg);
+// Sets the function that takes over connections of clients that ask for something else than slots (struct connections.take_over).
+void nested_set_take_over(struct nested *nested, bool (*take_over)(void *arg, const struct frame *frame, const char *text, int fd), void *arg);
 
 // Takes clients also from the descriptor, which is closed with the others; -1: none.
 void nested_listen(struct nested *nested, int fd);

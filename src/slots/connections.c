@@ -31,22 +31,22 @@ static int accept_one(const struct connections *connections) {
 	return fd;
 }
 
-// Returns the next client's socket, or -1. If descriptors have run out, gives up the spare one to tell the client
+// Returns the next client's socket, or -1. If descriptors have run out, gives up the reserve to tell the client
 // so: left alone, it would wake the server again and again.
 static int accept_next(struct connections *connections) {
 	int fd = accept_one(connections);
-	while (fd < 0 && (errno == EMFILE || errno == ENFILE) && connections->spare_fd >= 0) {
-		fd_close(&connections->spare_fd);
+	while (fd < 0 && (errno == EMFILE || errno == ENFILE) && connections->reserve_fd >= 0) {
+		fd_close(&connections->reserve_fd);
 		fd = accept_one(connections);
 		if (fd < 0) { // nobody has come
 			break;
 		}
 		refuse(fd, too_many);
-		connections->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		connections->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		fd = accept_one(connections);
 	}
-	if (connections->spare_fd < 0) {
-		connections->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (connections->reserve_fd < 0) {
+		connections->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	}
 	return fd;
 }
@@ -59,7 +59,7 @@ static bool flush(struct session *session) {
 // Hands a frame of the client to its session. Returns false if the client is to be disconnected, or was taken over by the owner.
 static bool handle(struct connections *connections, struct session *session, const struct frame *frame, const char *text, int fd,
                    uint64_t now) {
-	if (connections->claim && !session->client && connections->claim(connections->claim_arg, frame, text, session->fd)) {
+	if (connections->take_over && !session->client && connections->take_over(connections->take_over_arg, frame, text, session->fd)) {
 		fd_close(&fd);
 		session->fd = -1;
 		return false;
@@ -166,5 +166,5 @@ void connections_fini(struct connections *connections) {
 	for (int i = 0; i < LISTENERS; ++i) {
 		fd_close(&connections->listen_fds[i]);
 	}
-	fd_close(&connections->spare_fd);
+	fd_close(&connections->reserve_fd);
 }

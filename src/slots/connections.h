@@ -21,11 +21,11 @@ enum { LISTENERS = 3 };        // a file, the abstract namespace, the name of a 
 struct connections {
 	struct sessions *sessions;
 	int listen_fds[LISTENERS]; // or -1
-	int spare_fd;              // kept open, to be closed when descriptors have run out (accept_next()); -1 at first
+	int reserve_fd;            // kept open, to be closed when descriptors have run out (accept_next()); -1 at first
 	size_t first_poll;         // index of the first descriptor that connections_add_polls() has added
 	// For the owner to set, or NULL: called with a client's first frame. Returns true if the owner takes the client over, with `fd`.
-	bool (*claim)(void *arg, const struct frame *frame, const char *text, int fd);
-	void *claim_arg;
+	bool (*take_over)(void *arg, const struct frame *frame, const char *text, int fd);
+	void *take_over_arg;
 };
 
 // connections_add_polls() adds all descriptors to poll. After poll(2), connections_serve() handles what it has found: new

@@ -176,16 +176,16 @@ static void follow_jobs(struct controller *controller, const struct controller_o
 	double share = controller->sampled > 0 ? controller->busy / controller->sampled : 1;
 	double most = (1 - IDLE_GROW) * most_busy(observation->cpus, share) / (observation->running + 1) * controller->sampled;
 	// the share of the processors that nobody uses; or, if that is certain, the one that the jobs leave to other programs, which may use all of it
-	double spare = is_above(most, controller->busy, controller->busy, 0.5) ? 1 - controller->busy / most : 0;
-	spare = spare > observation->pressure.idle ? spare : observation->pressure.idle;
+	double idle = is_above(most, controller->busy, controller->busy, 0.5) ? 1 - controller->busy / most : 0;
+	idle = idle > observation->pressure.idle ? idle : observation->pressure.idle;
 	double settle = 2 * controller->wall_mean;
 	settle = settle < SETTLE_LEAST ? SETTLE_LEAST : settle > SETTLE_MOST ? SETTLE_MOST : settle;
 	unsigned slots = controller->slots;
-	if (spare > IDLE_GROW || slots < whole_cpus(observation->cpus)) {
+	if (idle > IDLE_GROW || slots < whole_cpus(observation->cpus)) {
 		bool asleep = observation->busy + 0.5 < observation->sampled;
 		bool full = observation->wanted && observation->running > slots / 2; // half of them: with short or wide jobs some slots are always free
 		if (full && observation->now >= controller->grow_after && (asleep || slots < observation->cpus)) {
-			unsigned more = at_least((unsigned)(slots * (1 + spare)), slots + 1);
+			unsigned more = at_least((unsigned)(slots * (1 + idle)), slots + 1);
 			enum controller_reason reason = asleep ? CONTROLLER_JOBS_SLEEP : CONTROLLER_CPUS_IDLE;
 			set_slots(controller, at_most(more, controller->ceiling), reason, observation->now);
 		}

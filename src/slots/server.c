@@ -99,7 +99,7 @@ static bool server_init(struct server *server, char *const *argv) {
 		return false;
 	}
 	*server = (struct server){.lock_fd = 3, .watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .renew_at = TIME_NEVER,
-		.connections = {.sessions = &server->sessions, .listen_fds = {4, -1, -1}, .spare_fd = -1}};
+		.connections = {.sessions = &server->sessions, .listen_fds = {4, -1, -1}, .reserve_fd = -1}};
 	struct rlimit limit; // inherited from the client that happened to start it
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;

@@ -58,7 +58,7 @@ static void expect(bool condition, const char *what) {
 // A server whose turns do not depend on how long things take here; it ends when all clients have gone.
 static void serve(int listen_fd) {
 	struct sessions sessions;
-	struct connections connections = {.sessions = &sessions, .listen_fds = {listen_fd, -1, -1}, .spare_fd = -1};
+	struct connections connections = {.sessions = &sessions, .listen_fds = {listen_fd, -1, -1}, .reserve_fd = -1};
 	struct polls polls = {0};
 	uint64_t due = 0;
 	bool begun = false;

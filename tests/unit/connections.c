@@ -18,7 +18,7 @@ static int client, claimed_fd = -1;
 static unsigned nclaims;
 static uint64_t now, due; // of the owner, and when it is to serve again
 
-static bool claim(void *arg, const struct frame *frame, const char *text, int fd) {
+static bool take_over(void *arg, const struct frame *frame, const char *text, int fd) {
 	(void)arg;
 	if (!control_is_request(frame->type)) {
 		return false;
@@ -33,7 +33,7 @@ static bool claim(void *arg, const struct frame *frame, const char *text, int fd
 static void begin(void) {
 	snprintf(name, sizeof(name), "@fairpar-unit-connections-%d", (int)getpid());
 	sessions_init(&sessions, &(struct sessions_config){.slots = 1, .epoch = 1}, now);
-	connections = (struct connections){.sessions = &sessions, .listen_fds = {abstract_listen(name), -1, -1}, .spare_fd = -1, .claim = claim};
+	connections = (struct connections){.sessions = &sessions, .listen_fds = {abstract_listen(name), -1, -1}, .reserve_fd = -1, .take_over = take_over};
 	check(connections.listen_fds[0] >= 0);
 	client = socket_connect(name);
 	check(client >= 0);

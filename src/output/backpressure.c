@@ -1,6 +1,6 @@
 // Jobs that wait for room: memory and disk are full, and something must be written before more can be held.
 //
-// They wait for `changed`, with the lock, until something is released, or it is their turn, or nobody is left who could
+// They wait for `changed`, with the lock, until something is released, or they are the next, or nobody is left who could
 // release anything. Whatever changes one of these broadcasts it.
 
 #include "output/internal.h"
@@ -20,7 +20,7 @@ uint64_t writer_released(struct writer *writer) {
 }
 
 // Whether something can make room for a job that may not be written now: somebody is writing; or a job runs that does
-// not wait itself, so it may end; or one waits whose turn it is, so it will go through.
+// not wait itself, so it may end; or one waits that is the next, so it will go through.
 static bool can_release(const struct spool *spool) {
 	struct writer *writer = spool->writer;
 	size_t waiting = 0;

@@ -42,8 +42,8 @@
 // Behind what is ready is a line that is not complete (WRITER_LINE_BUFFER only). In a rope such a line begins a new piece.
 //
 // A spool is used by its job's thread until spool_finish(), then by whoever has the turn to write. The one exception is
-// WRITER_LINE_BUFFER with a rank in an order: the lines of a job whose turn in its queue comes are taken by the thread that
-// ended the turn before it (output_queue_promote()), under the lock of the writer, and only while `busy` says that the job's own
+// WRITER_LINE_BUFFER with a rank in an order: the lines of a job that becomes the next of its queue are taken by the thread that
+// ended the job before it (output_queue_promote()), under the lock of the writer, and only while `busy` says that the job's own
 // thread does not use the spool.
 
 enum {
@@ -119,7 +119,7 @@ struct output_queue {
 	struct list all;      // in writer.queues
 	struct list ready;    // in writer.ready, while something of it may be written
 	struct ring writable; // what may be written, in this order
-	struct ring window;   // with keep_order: by number, from the job whose turn it is
+	struct ring window;   // with keep_order: by number, from the job that is next
 	struct output_queue *next; // the queue that is written behind this one, or NULL
 	bool waits;           // a queue before this one is not written yet: nothing of this one is
 	bool closed;          // to be freed when all is written
@@ -235,7 +235,7 @@ void output_queue_fini(struct output_queue *queue);
 // Puts the reference behind all else that may be written of the queue. To be followed by output_queue_refresh().
 void output_queue_push(struct output_queue *queue, struct ref ref);
 
-// Puts in the reference of job `order`, which has not had its turn. To be followed by output_queue_refresh(),
+// Puts in the reference of job `order`, which the queue has not passed yet. To be followed by output_queue_refresh(),
 // unless it is REF_OPEN.
 void output_queue_put(struct output_queue *queue, uint64_t order, struct ref ref);
 

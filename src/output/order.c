@@ -2,8 +2,8 @@
 //
 // A queue holds what waits to be written as references, one for each job:
 //	writable  what may be written, in this order (the queue `arrival` of a run without keep_order uses only this)
-//	window    with keep_order: job `window.first` is the one whose turn it is
-// Queues that have something to be written are in `ready` and are served in turn.
+//	window    with keep_order: job `window.first` is the next one
+// Queues that have something to be written are in `ready` and are served one after the other.
 
 #include "output/internal.h"
 
@@ -87,7 +87,7 @@ void output_queue_put(struct output_queue *queue, uint64_t order, struct ref ref
 	ring_set(&queue->window, order, ref);
 }
 
-// Called when a job gets its turn in its queue while it still runs: the lines that it has so far may be written.
+// Called when a job becomes the next of its queue while it still runs: the lines that it has so far may be written.
 static void output_queue_promote(struct writer *writer, struct output_queue *queue, struct spool *spool) {
 	if (spool->busy) {
 		note_release_locked(writer); // its own thread looks again when it leaves, or when it wakes from waiting for room
@@ -113,7 +113,7 @@ void output_queue_refresh(struct writer *writer, struct output_queue *queue) {
 		break;
 	}
 	if (!list_is_empty(&writer->waiters)) {
-		cond_broadcast(&writer->changed); // it may have become the turn of one of them
+		cond_broadcast(&writer->changed); // one of them may be the next now
 	}
 	enum ref_kind first = ring_get(window, window->first).kind;
 	bool is_ready = !ring_is_empty(&queue->writable) || (first != REF_NONE && first != REF_OPEN);

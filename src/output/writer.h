@@ -138,7 +138,7 @@ void spool_tail(const struct spool *spool, int stream, size_t n, struct buf *buf
 // spool_finish().
 void spool_set_receipt(struct spool *spool, const char *mem, size_t len);
 
-// The job has ended: its output is written now, or when its turn in the queue comes. The spool is gone.
+// The job has ended: its output is written now, or when it is the next of its queue. The spool is gone.
 void spool_finish(struct spool *spool);
 
 // The job with this number in the queue has no spool and never will (cancelled before it started, or its output is not

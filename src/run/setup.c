@@ -97,7 +97,7 @@ static int count_slots(struct run *run, bool *ret_has_guardian) {
 		set_slots(run, is_auto ? 1 : bounds.most);
 	} else {
 		run->slots_bounds = bounds;
-		auto_slots_open(run, /* in_pool */ false);
+		auto_slots_open(run, /* in_shared_pool */ false);
 	}
 	return 0;
 }
@@ -161,7 +161,7 @@ static int open_leases(struct run *run) {
 		run->slots_bounds = bounds;
 		run->slots_shared = slots != asked;
 		if (run->leases && leases_adapt(run->leases)) {
-			auto_slots_open(run, /* in_pool */ true);
+			auto_slots_open(run, /* in_shared_pool */ true);
 		}
 	} else if (result == 0 && found == JOBSERVER_CLOSED) {
 		diag_warn("%s; one job runs at a time", why);
@@ -199,7 +199,7 @@ static int open_jobserver(struct run *run) {
 		diag_warn("--jobserver has no effect in a job of another run: give it to that one");
 		return 0;
 	}
-	run->jobserver = jobserver_slots_serve(options, run->context, run->temp_dir, /* in_pool */ run->leases);
+	run->jobserver = jobserver_slots_serve(options, run->context, run->temp_dir, /* in_shared_pool */ run->leases);
 	return run->jobserver ? 0 : -1;
 }
 

@@ -335,7 +335,7 @@ void jobserver_slots_mark_level(struct context *context) {
 	context_set_env(context, "FAIRPAR_MAKELEVEL", level_of("MAKELEVEL"));
 }
 
-struct jobserver_slots *jobserver_slots_serve(const struct options *options, struct context *context, const char *dir, bool in_pool) {
+struct jobserver_slots *jobserver_slots_serve(const struct options *options, struct context *context, const char *dir, bool in_shared_pool) {
 	struct jobserver jobserver;
 	if (jobserver_server_open(options, context, dir, &jobserver) != 0) {
 		return NULL;
@@ -343,7 +343,7 @@ struct jobserver_slots *jobserver_slots_serve(const struct options *options, str
 	struct jobserver_slots *slots = open_slots();
 	slots->jobserver = jobserver;
 	slots->serves = true;
-	if (in_pool && !(slots->spare = jobserver_spare_open(options, &slots->jobserver))) {
+	if (in_shared_pool && !(slots->spare = jobserver_spare_open(options, &slots->jobserver))) {
 		jobserver_slots_close(slots);
 		return NULL;
 	}

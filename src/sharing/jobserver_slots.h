@@ -46,10 +46,10 @@ void jobserver_slots_hide(struct context *context);
 void jobserver_slots_mark_level(struct context *context);
 
 // Makes a jobserver for the jobs of this run, and names it in the context's environment. Its tokens are slots of the run or, with
-// `in_pool`, spare slots of the pool that the options name. `dir`: the directory of its FIFO. Returns it, and the caller calls
+// `in_shared_pool`, spare slots of the pool that the options name. `dir`: the directory of its FIFO. Returns it, and the caller calls
 // jobserver_slots_close(); or NULL after a message.
 struct jobserver_slots *jobserver_slots_serve(const struct options *options, struct context *context, const char *dir,
-                                              bool in_pool) FP_NODISCARD;
+                                              bool in_shared_pool) FP_NODISCARD;
 
 // Has the guardian of the children (borrowed) clean up if this process is killed. To be called before the first child.
 void jobserver_slots_set_children(struct jobserver_slots *slots, struct children *children);

@@ -22,7 +22,7 @@ struct auto_slots {
 	uint64_t changed;        // when `slots` changed last
 	struct activity activity;
 	uint64_t random;
-	bool in_pool;            // in a pool, whose server decides: the next five fields are not used
+	bool in_shared_pool;     // in a pool, whose server decides: the next five fields are not used
 	struct controller controller;
 	struct machine machine;
 	uint64_t due;            // the next sample; TIME_NEVER: none before items wait again
@@ -37,15 +37,15 @@ struct auto_slots {
 	uint64_t since;          // when this counting began
 };
 
-void auto_slots_open(struct run *run, bool in_pool) {
+void auto_slots_open(struct run *run, bool in_shared_pool) {
 	uint64_t now = now_ns();
 	struct auto_slots *auto_slots = run->auto_slots = NEW(struct auto_slots);
 	auto_slots->run = run;
-	auto_slots->in_pool = in_pool;
+	auto_slots->in_shared_pool = in_shared_pool;
 	auto_slots->changed = auto_slots->since = now;
 	random_bytes(&auto_slots->random, sizeof(auto_slots->random));
 	mutex_init(&auto_slots->lock, LOCK_AUTO_SLOTS);
-	if (!in_pool) {
+	if (!in_shared_pool) {
 		machine_open(&auto_slots->machine, machine_root(), now);
 		controller_init(&auto_slots->controller, run->slots_bounds.least, run->slots_bounds.most, auto_slots->machine.cpus, now);
 		auto_slots->due = controller_resume(&auto_slots->controller, now);
@@ -67,7 +67,7 @@ void auto_slots_close(struct run *run) {
 // ---- what others tell ----
 
 void auto_slots_starving(struct auto_slots *auto_slots) {
-	if (!auto_slots->in_pool) {
+	if (!auto_slots->in_shared_pool) {
 		atomic_store_relaxed(&auto_slots->starving, true);
 		run_wake(auto_slots->run);
 	}
@@ -204,7 +204,7 @@ static void begin_anew(struct auto_slots *auto_slots, uint64_t now) {
 uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	struct run *run = auto_slots->run;
 	struct pool_stat stat;
-	if (run->phase >= RUN_DRAINING || auto_slots->in_pool) {
+	if (run->phase >= RUN_DRAINING || auto_slots->in_shared_pool) {
 		return TIME_NEVER;
 	}
 	if (atomic_exchange(&auto_slots->starving, false) && auto_slots->due == TIME_NEVER) {

@@ -169,8 +169,8 @@ void retry_queue_stop(struct retry_queue *retry_queue);
 struct observation;
 
 // Makes run->auto_slots, which auto_slots_close() frees (NULL-safe), for run->slots_bounds; sets run->slots to the slots to begin with.
-// `in_pool`: the server of a pool sets the number of slots, and the run begins with run->slots.
-void auto_slots_open(struct run *run, bool in_pool);
+// `in_shared_pool`: the server of a pool sets the number of slots, and the run begins with run->slots.
+void auto_slots_open(struct run *run, bool in_shared_pool);
 void auto_slots_close(struct run *run);
 
 // For hooks.starving of the pool: items wait for a slot, so sampling resumes. Any thread.

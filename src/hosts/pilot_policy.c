@@ -39,14 +39,14 @@ void pilot_set_state(struct pilot_policy *policy, unsigned i, enum pilot_state s
 	policy->pilots[i].since = now;
 }
 
-static void order(struct pilot_policy *policy, enum pilot_order what, unsigned i, uint64_t now, enum pilot_order *orders) {
-	orders[i] = what;
+static void order(struct pilot_policy *policy, enum pilot_order what, unsigned i, uint64_t now) {
+	policy->pilots[i].order = what;
 	pilot_set_state(policy, i, what == PILOT_REQUEST ? PILOT_REQUESTED : PILOT_LEAVING, now);
 }
 
 // Requests as many pilots as the work needs beyond those requested already; after a failure only one, as a trial. Returns when more may be
 // requested, or TIME_NEVER.
-static uint64_t request(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *orders) {
+static uint64_t request(struct pilot_policy *policy, unsigned demand, uint64_t now) {
 	unsigned needed = demand / policy->slots + (demand % policy->slots > 0), asked = pilots_in(policy, PILOT_REQUESTED);
 	needed = policy->failures > 0 && needed > 1 ? 1 : needed;
 	if (needed <= asked || pilots_are_hopeless(policy)) {
@@ -57,7 +57,7 @@ static uint64_t request(struct pilot_policy *policy, unsigned demand, uint64_t n
 	}
 	for (unsigned i = 0; i < policy->n && asked < needed; ++i) {
 		if (policy->pilots[i].state == PILOT_ABSENT) {
-			order(policy, PILOT_REQUEST, i, now, orders);
+			order(policy, PILOT_REQUEST, i, now);
 			++asked;
 		}
 	}
@@ -65,13 +65,13 @@ static uint64_t request(struct pilot_policy *policy, unsigned demand, uint64_t n
 }
 
 // Releases pilots that were idle for a while, and cancels requests without work. Returns when the next is due.
-static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *orders) {
+static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t now) {
 	const uint64_t grace = IDLE_S * NS_PER_S;
 	uint64_t due = TIME_NEVER;
 	for (unsigned i = 0; i < policy->n; ++i) {
 		const struct pilot *pilot = &policy->pilots[i];
 		bool is_up = pilot->state == PILOT_UP;
-		if (orders[i] != PILOT_KEEP || demand > 0 || (!is_up && pilot->state != PILOT_REQUESTED)) {
+		if (pilot->order != PILOT_KEEP || demand > 0 || (!is_up && pilot->state != PILOT_REQUESTED)) {
 			continue;
 		}
 		// one that has a job is checked again after the grace, for the end of a job wakes nobody
@@ -79,7 +79,7 @@ static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t n
 		idle = idle == TIME_NEVER ? now : idle;
 		idle = is_up && idle < policy->no_demand_since ? policy->no_demand_since : idle;
 		if (idle + grace <= now) {
-			order(policy, is_up ? PILOT_RELEASE : PILOT_CANCEL, i, now, orders);
+			order(policy, is_up ? PILOT_RELEASE : PILOT_CANCEL, i, now);
 		} else {
 			due = time_earlier(due, idle + grace);
 		}
@@ -108,18 +108,18 @@ static uint64_t query_queue(struct pilot_policy *policy, uint64_t now, bool *ret
 	return policy->next_query;
 }
 
-struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *ret_orders) {
+struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now) {
 	struct pilot_step step = {.due = TIME_NEVER};
 	policy->no_demand_since = demand > 0 ? TIME_NEVER : policy->no_demand_since == TIME_NEVER ? now : policy->no_demand_since;
 	for (unsigned i = 0; i < policy->n; ++i) {
-		ret_orders[i] = PILOT_KEEP;
+		policy->pilots[i].order = PILOT_KEEP;
 		if (policy->none_can_start && policy->pilots[i].state == PILOT_REQUESTED) {
-			order(policy, PILOT_CANCEL, i, now, ret_orders);
+			order(policy, PILOT_CANCEL, i, now);
 		}
 	}
 	policy->none_can_start = false;
-	step.due = time_earlier(step.due, request(policy, demand, now, ret_orders));
-	step.due = time_earlier(step.due, release(policy, demand, now, ret_orders));
+	step.due = time_earlier(step.due, request(policy, demand, now));
+	step.due = time_earlier(step.due, release(policy, demand, now));
 	step.due = time_earlier(step.due, query_queue(policy, now, &step.queries_queue));
 	return step;
 }

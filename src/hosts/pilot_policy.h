@@ -21,6 +21,7 @@ enum pilot_order {
 
 struct pilot {
 	enum pilot_state state;
+	enum pilot_order order; // of the last step
 	uint64_t since;       // when the state began
 	uint64_t idle_since;  // PILOT_UP: when it began to have no job, or TIME_NEVER; set by the caller before a step
 };
@@ -48,9 +49,8 @@ struct pilot_step {
 	uint64_t due;         // when to step again, if nothing happens before
 };
 
-// Decides, and changes states accordingly. `demand`: how many slots could be used now in addition to those there are. Writes an order for each
-// of the `n` pilots into `ret_orders`.
-struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *ret_orders);
+// Decides, gives each pilot its order, and changes states accordingly. `demand`: how many slots could be used now in addition to those there are.
+struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now);
 
 // Pilot `i` has sent its hello.
 void pilot_has_come(struct pilot_policy *policy, unsigned i, uint64_t now);

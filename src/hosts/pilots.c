@@ -39,7 +39,6 @@ struct pilots {
 	int wake_fd, stop_fd;
 	atomic_uint phase;         // CLOSES: the thread has ended, and stop_fd does not cut commands short any more
 	// of the thread
-	enum pilot_order *orders;
 	bool has_cleaned;          // the jobs of killed runs were cancelled
 	bool has_tried;            // to cancel them was tried at least once
 	bool has_requested;        // a pilot was requested at least once
@@ -170,17 +169,18 @@ static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 	for (unsigned i = 0; i < policy->n; ++i) {
 		policy->pilots[i].idle_since = host_of(pilots, i)->used > 0 ? TIME_NEVER : host_of(pilots, i)->idle_since;
 	}
-	struct pilot_step step = pilot_policy_step(policy, demand, now_ns(), pilots->orders);
+	struct pilot_step step = pilot_policy_step(policy, demand, now_ns());
 	for (unsigned i = 0; i < policy->n; ++i) {
 		struct host *host = host_of(pilots, i);
-		if (pilots->orders[i] == PILOT_REQUEST) {
+		enum pilot_order order = policy->pilots[i].order;
+		if (order == PILOT_REQUEST) {
 			pilots->has_requested = true;
 			host_want(host, true);
-		} else if (pilots->orders[i] != PILOT_KEEP) {
+		} else if (order != PILOT_KEEP) {
 			host_set_slots(host, 0, /* keeps */ false);
 			host_want(host, false);
 		}
-		*ret_cancels = *ret_cancels || pilots->orders[i] == PILOT_CANCEL;
+		*ret_cancels = *ret_cancels || order == PILOT_CANCEL;
 	}
 	return step;
 }
@@ -313,7 +313,6 @@ static void free_all(struct pilots *pilots) {
 	pilot_policy_fini(&pilots->policy);
 	buf_fini(&pilots->last_error);
 	buf_fini(&pilots->last_reason);
-	free(pilots->orders);
 	free(pilots->env);
 	free(pilots);
 }
@@ -325,7 +324,6 @@ int pilots_open(struct hosts *hosts) {
 		.hosts = hosts, .name = options->pilot_name, .env = slurm_env(hosts->env), .wake_fd = wakeup_open(), .stop_fd = wakeup_open(),
 	};
 	snprintf(pilots->user, sizeof(pilots->user), "%ju", (uintmax_t)getuid());
-	pilots->orders = xcalloc(hosts->npilots, sizeof(*pilots->orders));
 	pilot_policy_init(&pilots->policy, (unsigned)hosts->npilots, hosts_slots_or_default(hosts, &options->hosts.logins[hosts->first_pilot]));
 	int error = pilots->wake_fd < 0 || pilots->stop_fd < 0 ? errno : thread_start(&pilots->thread, pilots_main, pilots, STACK_BYTES);
 	if (error) {

@@ -9,16 +9,15 @@
 enum { MOST = 4 };
 
 static struct pilot_policy policy;
-static enum pilot_order orders[MOST];
 static struct pilot_step last;
 
 // Steps at that second. Returns what was decided, a letter for each pilot: "-" keep, "a"sk, "g"ive up, "r"elease.
 static const char *step(unsigned demand, double s) {
 	static const char letters[] = "-agr";
 	static char text[MOST + 1];
-	last = pilot_policy_step(&policy, demand, (uint64_t)(s * 1e9), orders);
+	last = pilot_policy_step(&policy, demand, (uint64_t)(s * 1e9));
 	for (unsigned i = 0; i < policy.n; ++i) {
-		text[i] = letters[orders[i]];
+		text[i] = letters[policy.pilots[i].order];
 	}
 	text[policy.n] = '\0';
 	return text;

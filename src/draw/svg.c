@@ -127,14 +127,12 @@ static void add_marks(const struct sheet *sheet, struct legend *legend) {
 		{BAR_INNER, BLOCK "<rect class=\"n\" y=\"5\" width=\"12\" height=\"7\"/>", "run in a job, on its slot or a lent one"},
 		{BAR_CANCELLED, "<rect class=\"k\" x=\"1\" y=\"1\" width=\"10\" height=\"10\"/>", "cancelled"},
 		{BAR_OPEN, "<rect class=\"o\" x=\".5\" y=\".5\" width=\"11\" height=\"11\"/>", "not ended"},
+		{BAR_LEAD, "<path class=\"q\" d=\"M0 4.5h12v3h-12z\"/>", "waiting"},
 	};
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); ++i) {
 		if (sheet->timeline->seen & marks[i].flag) {
 			add_entry(sheet, legend, marks[i].shape, marks[i].name, strlen(marks[i].name));
 		}
-	}
-	if (sheet->timeline->has_leads) {
-		add_entry(sheet, legend, "<path class=\"q\" d=\"M0 4.5h12v3h-12z\"/>", "waiting", 7);
 	}
 }
 

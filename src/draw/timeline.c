@@ -142,7 +142,7 @@ static void add_attempt_bar(struct timeline *timeline, unsigned lane, unsigned c
 	before = since > before ? since : before;
 	uint64_t lead = flags & BAR_MORE ? attempt->from : queued > before ? queued : before;
 	bool has_lead = timeline_x(timeline, attempt->from) - timeline_x(timeline, lead) >= TIMELINE_LEAD;
-	timeline->has_leads |= has_lead;
+	timeline->seen |= has_lead ? BAR_LEAD : 0U;
 	struct bar bar = {
 		.lane = lane,
 		.class = (unsigned char)class,

@@ -83,6 +83,7 @@ enum bar_flag {
 	BAR_OPEN = 1 << 5,       // still ran when the log ended
 	BAR_MORE = 1 << 6,       // another slot of a job that takes several
 	BAR_INNER = 1 << 7,      // the slot was lent to a run in the job
+	BAR_LEAD = 1 << 8,       // of timeline.seen alone: a bar has a lead
 };
 
 struct bar {
@@ -113,7 +114,6 @@ struct timeline {
 	size_t nbars, bar_cap;
 	uint64_t shortest;       // nanoseconds: shorter attempts are merged
 	uint64_t merged;         // number of merged attempts
-	bool has_leads;
 	unsigned seen;           // the flags (enum bar_flag) that occur, also of what was merged
 	size_t columns;          // of a lane
 	struct cell *cells;      // [lane * columns + column]; NULL if nothing is merged

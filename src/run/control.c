@@ -43,7 +43,7 @@ struct control_client {
 	uint64_t attempt, by;     // in which it asks, and the ID of the attempt's job; 0: it is outside of the run's jobs
 	struct wait *wait;        // while it waits
 	struct buf ids;           // IDs of the jobs that the request names, uint64_t
-	bool any, one;            // it waits for the first of them; it has named only one
+	bool any;                 // it waits for the first of them
 };
 
 struct control {
@@ -201,7 +201,7 @@ static void read_ids(struct control_client *client, struct buf *why) {
 static int wait_status(const struct control_client *client, uint64_t id) {
 	struct added_jobs *added_jobs = client->control->run->added_jobs;
 	int code, failed = 0;
-	if (client->any || client->one) {
+	if (client->any || (client->request.len > 0 && count_ids(client) == 1)) {
 		(void)added_jobs_state(added_jobs, client->any ? id : ids_of(client)[0], &code);
 		return code;
 	}
@@ -227,7 +227,6 @@ static void begin_wait(struct control_client *client) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	client->any = (uint32_t)client->request.c & WAIT_ANY;
 	read_ids(client, &why);
-	client->one = client->request.len > 0 && count_ids(client) == 1;
 	if (client->request.len == 0) {
 		added_jobs_by(added_jobs, client->by, client->any, &client->ids);
 	}

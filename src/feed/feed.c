@@ -161,17 +161,6 @@ static void feed_finish(struct run *run, struct feed *feed) {
 	feed_free(feed);
 }
 
-// Makes the submission of a node. Returns false if the run was cut short.
-static bool feed_begin(struct run *run, struct feed *feed) {
-	if (!feed->own.submission) {
-		struct queue *queue = feed->node->queue;
-		bool held = queue_ref(run->pool, queue);
-		run->feeds->stopped |= !held;
-		feed->own.submission = held ? feed_submission_open(queue) : NULL;
-	}
-	return feed->own.submission;
-}
-
 // Whether nothing will be added any more, except by jobs that run.
 static bool all_is_read(const struct run *run) {
 	bool ended = true;
@@ -186,7 +175,7 @@ bool feeds_fill(struct run *run) {
 	bool again = false;
 	feeds->full = false;
 	list_for_each_entry(&feeds->active, struct feed, feed, link) {
-		if (!feeds->stopped && feed_begin(run, feed)) {
+		if (!feeds->stopped) {
 			again |= feed_fill(run, feed);
 			if (feed->node) { // at once: there may be very many nodes
 				feed_finish(run, feed);

@@ -61,7 +61,7 @@ struct feed {
 	bool is_data;                  // it feeds the data of run->blocks; else items
 	struct input *input;           // gives the items; or NULL: the list of `node` does
 	struct dag_node *node;         // of a manifest, or NULL
-	struct outlet own;             // of its batch; a node's is closed before the node's turn. With --batch-by: of the batch "default",
+	struct outlet own;             // of its batch. With --batch-by: of the batch "default",
 	                               // whose queue stays open until the input has ended, because a pool without an open queue ends
 	bool by_key;                   // --batch-by names the batch of each record
 	bool waiting;                  // until its descriptor can be read

@@ -42,7 +42,7 @@ size_t feed_high_water(const struct run *run) {
 	return run->slots < most / packed ? packed * run->slots : most > HIGH_BYTES ? most : HIGH_BYTES;
 }
 
-// Adds a feed for the submission's queue, and takes the submission over. NULL: feed_begin() makes the submission of the feed's node.
+// Adds a feed for the submission's queue, and takes the submission over; NULL when the pool takes nothing any more.
 static struct feed *feed_add(struct feeds *feeds, struct input *input, struct submission *submission) {
 	struct feed *feed = NEW(struct feed);
 	feed->input = input;
@@ -126,7 +126,9 @@ int feeds_add_node(struct run *run, struct dag_node *node, const struct source_c
 			return -1;
 		}
 	}
-	feed_add(run->feeds, input, NULL)->node = node;
+	bool held = queue_ref(run->pool, node->queue);
+	run->feeds->stopped |= !held;
+	feed_add(run->feeds, input, held ? feed_submission_open(node->queue) : NULL)->node = node;
 	return 0;
 }
 

@@ -1,10 +1,6 @@
-// The inside of the feeds, shared by five files. Only the feeding thread, which is the event loop's, touches any of it.
+// The inside of the feeds, shared by the files of this room. Only the feeding thread, which is the event loop's, touches any of it.
 //
-//	feed.c        reads available records, just ahead of need, and closes inputs at their end
-//	feed_route.c  where a record goes: the submission or the pack of its batch
-//	feed_stock.c  items that wait until a slot is free (--pack=auto)
-//	feed_open.c   opens the inputs, and reads what must be known before the first job
-//	feed_added.c  jobs that come while the run goes, by --add
+// A function that returns -1 has printed a message. One that returns false has met a pool without room, or one that takes nothing any more.
 
 #pragma once
 

@@ -1,6 +1,7 @@
-// The machines of a run as the files of this room see them: host.c (one machine, and the connection to it), host_attempt.c (an attempt there, on the
-// thread of the pool's worker that waits for it), host_files.c (its files), host_places.c (which attempt gets which slots), host_list.c (changes of
-// --sshloginfile), pilots.c (machines that Slurm gives). hosts.c is above them.
+// The machines of a run as the files of this room see them; hosts.c is above the others.
+//
+// What cannot be opened is a message and -1 from hosts_open() and hosts_attach(); below these it is a text of the caller's, or errno. A machine that
+// fails later is reported by its own thread, and an attempt there by its result.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// The loader of a manifest as its files see it: manifest.c (the top), fields.c (values of keys), batch.c (a batch and its
-// items), templates.c (its templates and commands), graph.c (the edges between batches).
+// The loader of a manifest as its files see it. What is wrong becomes an error in loader->diagnostics, and the loader goes on: a
+// function returns it only where it says so.
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// What a run leaves and shows: the subscribers to its events (publish.h), its joblog, the results of its jobs.
+// What a run leaves and shows: the subscribers to its events (publish.h), its joblog, the results of its jobs. A function that returns -1
+// has printed a message; what fails later is a message too, and sets run->trouble.
 
 #pragma once
 

@@ -114,17 +114,9 @@ int dag_node_make_specs(struct dag_node *node) {
 
 // ---- items ----
 
-static size_t list_length(const struct manifest_batch *plan) {
-	switch (plan->source) {
-	case MANIFEST_ARGS: return plan->args.n;
-	case MANIFEST_MATRIX: return plan->matrix.nrows;
-	case MANIFEST_NONE: return plan->nfeeders > 0 ? 0 : plan->run ? 1 : plan->ncommands;
-	default: return 0;
-	}
-}
-
 size_t dag_node_left(const struct dag_node *node) {
-	return list_length(node->plan) - node->next;
+	size_t n = manifest_batch_jobs(node->plan);
+	return n == SIZE_MAX ? 0 : n - node->next;
 }
 
 // A record that is a command: a line, or without a shell its words.

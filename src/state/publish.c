@@ -164,10 +164,8 @@ void publish_begin(struct run *run) {
 	char host[HOST_LEN] = "";
 	FP_CLEANUP(free_later) char *cwd = getcwd(NULL, 0);
 	FP_CLEANUP(buf_fini) struct buf parent = BUF_INIT, argv = BUF_INIT;
-	uint32_t nargv = 0;
-	for (; options->argv[nargv]; ++nargv) {
-		buf_add(&argv, options->argv[nargv], strlen(options->argv[nargv]) + 1);
-	}
+	uint32_t nargv;
+	buf_add_strings(&argv, options->argv, &nargv);
 	const char *outer_run = getenv("FAIRPAR_RUN"), *outer_job = getenv("FAIRPAR_JOB"); // of the job that this process belongs to
 	if (outer_run && outer_job) {
 		buf_printf(&parent, "%s/%s", outer_run, outer_job);

@@ -17,10 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef FAIRPAR_VERSION
-#define FAIRPAR_VERSION "unknown"
-#endif
-
 // ---- input ----
 
 int option_take_stdin(struct parser *parser, const char *reader) {

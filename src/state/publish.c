@@ -19,10 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef FAIRPAR_VERSION
-#define FAIRPAR_VERSION "unknown"
-#endif
-
 enum {
 	SUBSCRIBERS = 8,
 	TAIL_LINES = 10,

@@ -18,10 +18,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#ifndef FAIRPAR_VERSION
-#define FAIRPAR_VERSION "unknown"
-#endif
-
 enum { LONG_ONLY = 256, SHOW_LIMITS, SLOT_VAR, HELP, VERSION };
 
 static const char short_options[] = "+0a:d:E:e::I:i::L:l::n:oprs:txP:"; // + is to stop at the first word that is no option

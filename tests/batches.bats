@@ -7,18 +7,6 @@ order() {
 	sed 's/.*"batch":"\([^"]*\)".*/\1/' "$1" | tr -d '\n'
 }
 
-@test "two batches of equal rank start in strict turns with -j1" {
-	seq 5 >a; seq 3 >b
-	run_fairpar -j1 --batch A=a --batch B=b --trace-service trace true
-	assert_eq "$(order trace)" ABABABAA
-}
-
-@test "a weight of 3 gives 9 of 12 turns" {
-	seq 12 >a; seq 12 >b
-	run_fairpar -j1 --batch A=a --batch B=b --weight A=3 --trace-service trace true
-	assert_eq "$(order trace | cut -c 1-12 | tr -cd A | wc -c)" 9
-}
-
 # await_event PATTERN FD: reads the log from a FIFO that is open as FD up to the line that matches.
 await_event() {
 	local event=
@@ -93,12 +81,6 @@ newcomers() {
 	assert_eq "${starts:36}" ooonooonooonooonooonooon # once the first of them have gone
 }
 
-@test "an input for each batch is queued before the first job starts" {
-	seq 3 >a; seq 3 >b; seq 3 >c
-	run_fairpar -j1 --batch A=a --batch B=b --batch C=c --trace-service trace true
-	assert_eq "$(order trace)" ABCABCABC
-}
-
 @test "--batch-by gives each directory its turns" {
 	run_fairpar -j1 --batch-by '{//}' echo {} ::: x/1 x/2 x/3 y/1 z/1
 	assert_lines x/1 y/1 z/1 x/2 x/3
@@ -107,11 +89,6 @@ newcomers() {
 @test "an empty --batch-by name is the batch default" {
 	run_fairpar -j1 --batch-by '{2}' --colsep , 'echo $FAIRPAR_BATCH #' ::: a, b,c
 	assert_set default c
-}
-
-@test "--batch names the batch of the input" {
-	run_fairpar --batch photos 'echo $FAIRPAR_BATCH $FAIRPAR_JOB #' ::: x
-	assert_lines "photos photos#1"
 }
 
 @test "jobs are numbered within their batch, and over the run" {
@@ -136,16 +113,6 @@ newcomers() {
 	run_fairpar -j1 --batch A=a --batch B=b --priority B=1 --trace-service trace true
 	assert_contains "$(order trace | cut -c 1-20)" A
 	assert_eq "$(order trace | cut -c 1-10)" BBBBBBBBBB
-}
-
-@test "settings take patterns, and reach batches that --batch-by makes later" {
-	run_fairpar -j1 --batch-by '{//}' --weight 'x*=2' --trace-service trace true ::: x1/a x1/b x1/c y/a y/b
-	assert_eq "$(order trace)" x1yx1yx1
-}
-
-@test "a setting for a batch that never was is mentioned" {
-	run_fairpar --weight nosuch=2 true ::: 1
-	assert_contains "$stderr" "--weight: there is no batch 'nosuch', unless a job adds it"
 }
 
 @test "a long-running job takes no slot and delays nobody" {
@@ -193,12 +160,4 @@ newcomers() {
 	last=$(grep -n '"batch":"small"' trace | tail -n 1 | cut -d : -f 1)
 	((first <= 1000)) || fail "the small batch's first job was number $first"
 	assert_eq "$((last - first))" 4 # big and small in turns from then on
-}
-
-@test "--batch-by without a replacement string is warned of" {
-	run_fairpar --header : --colsep , --batch-by '{hots}' 'echo $FAIRPAR_BATCH {n}' < <(printf 'host,n\na,1\n')
-	assert_contains "$stderr" "warning: --batch-by: '{hots}' has no replacement string"
-	run_fairpar --header : --colsep , --batch-by 'of {host}' 'echo $FAIRPAR_BATCH {n}' < <(printf 'host,n\na,1\n')
-	assert_lines "of a 1"
-	assert_eq "$stderr" ""
 }

@@ -85,38 +85,10 @@ COMMANDS
 	assert_lines 1a 1b 2a 2b
 }
 
-@test "the seven replacement strings" {
-	run_fairpar -j1 --shell /bin/sh echo {} {.} {/} {//} {/.} {#} {%} ::: a/b.c.d
-	assert_lines "a/b.c.d a/b.c b.c.d a b.c 1 1"
-}
-
-@test "positional replacement strings, with suffixes" {
-	run_fairpar echo {2} {1/} {-1} {1.} {3}. ::: x/y.z ::: w
-	assert_lines "w y.z w x/y ."
-}
-
-@test "{} is appended where there is none" {
-	run_fairpar echo x ::: y
-	assert_lines "x y"
-}
-
 @test "no item can inject a command, an option or a replacement" {
 	run_fairpar -k 'printf "%s\n" {} | cat' ::: '$(touch pwned)' '`touch pwned`' '; touch pwned' "a'b" 'a"b' '{} {#}' '*' '-n' $'new\nline' '\'
 	assert_lines '$(touch pwned)' '`touch pwned`' '; touch pwned' "a'b" 'a"b' '{} {#}' '*' '-n' $'new\nline' '\'
 	assert_eq "$(ls)" ""
-}
-
-@test "a line with a NUL fails as a job, and the rest runs" {
-	run_fairpar 1 -k echo < <(printf 'a\nb\0c\nd\n')
-	assert_lines a d
-	assert_contains "$stderr" "NUL"
-}
-
-@test "a line beyond the system's limit fails as a job, and the rest runs" {
-	run_fairpar 1 -k 'echo {} | wc -c' < <(echo a; head -c 300000 /dev/zero | tr '\0' x; echo; echo b)
-	assert_lines 2 2
-	assert_contains "$stderr" "job #2"
-	assert_contains "$stderr" "Argument list too long"
 }
 
 @test "a file that cannot be read is named, and nothing runs" {
@@ -127,12 +99,6 @@ COMMANDS
 	assert_contains "$stderr" "Is a directory"
 	run_fairpar 255 --batch A=nosuch touch ran
 	assert_eq "$(ls)" ""
-}
-
-@test "an input that fails in the middle is an error; what was read runs" {
-	# reading the memory of process 1's address 0 fails with EIO
-	run_fairpar 255 -a /proc/self/mem echo
-	assert_contains "$stderr" "/proc/self/mem"
 }
 
 @test "Perl expressions are refused with one line" {
@@ -205,11 +171,6 @@ same() {
 	assert_lines a '' b
 }
 
-@test "-E leaves what follows unread" {
-	run_fairpar -E end echo < <(echo a; echo end; head -c 300 /dev/zero | tr '\0' x)
-	assert_lines a
-}
-
 @test "-r leaves out items of nothing but blanks" {
 	same "-r echo ::: a '' b ' ' '	'" 'a\nb' "--dry-run -r echo ::: a '' b ::: '' c" 'echo a c\necho b c' '-r echo' ''
 	run_fairpar -k -r echo < <(printf '\na\n  \n\tb\n\n')
@@ -279,14 +240,6 @@ same() {
 	assert_lines $'a|b\tc'
 	run_fairpar -k -q --csv --header : echo '{a}-{b c}' < <(printf 'a,"b c"\n1,"2\n3"\n')
 	assert_eq "$output" $'1-2\n3'
-}
-
-@test "--csv: a record that is none fails as a job, and the rest runs" {
-	run_fairpar 3 -k --csv echo '{1}' < <(printf 'a"b,c\nok,1\n"x"y,2\nfine\n"open\nend\n')
-	assert_lines ok fine
-	assert_contains "$stderr" 'there is a quote inside a field without quotes in the CSV record'
-	assert_contains "$stderr" 'there is text behind a closing quote in the CSV record'
-	assert_contains "$stderr" 'a quote in the CSV record is not closed'
 }
 
 @test "abbreviated names as GNU parallel takes them" {

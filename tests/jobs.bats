@@ -9,12 +9,6 @@ load helper
 	assert_eq "$output" "$(cat expected)"
 }
 
-@test "the standard input of a job is /dev/null, also when items come by stdin" {
-	seq 2 >items
-	run_fairpar -j1 'readlink /proc/self/fd/0; cat; :' <items
-	assert_lines /dev/null /dev/null
-}
-
 @test "a job has the signals blocked and ignored that fairpar's caller had" {
 	# grep's own: dash blocks all signals for a moment when it forks. Without 32 and 33, which are glibc's: its
 	# posix_spawn() leaves them ignored in what make starts, its pthread_create() does not
@@ -26,11 +20,6 @@ load helper
 	}
 	run_fairpar "$show" ::: x
 	assert_eq "$(masks <<<"$output")" "$(timeout "$patience" sh -c "$show" | masks)"
-}
-
-@test "a job has the descriptor limit that fairpar was given" {
-	run_fairpar 'ulimit -n; :' ::: x
-	assert_eq "$output" "$(ulimit -n)"
 }
 
 @test "a job leads a process group of its own" {
@@ -47,21 +36,11 @@ load helper
 	assert_contains "$output" PARALLEL_PID=
 }
 
-@test "variables of an outer fairpar do not shine through" {
-	FAIRPAR_BATCH=outer run_fairpar 'echo $FAIRPAR_BATCH; env | grep -c ^FAIRPAR_BATCH= #' ::: x
-	assert_lines default 1
-}
-
 @test "a command without shell syntax is executed directly" {
 	need strace
 	traced -f -e trace=execve -o calls "$FAIRPAR" /bin/true ::: 'a b' 2>/dev/null
 	assert_contains "$(cat calls)" 'execve("/bin/true", ["/bin/true", "a b"]'
 	assert_eq "$(grep -c "execve(\"$SHELL\"" calls)" 0
-}
-
-@test "a command with shell syntax is run by the shell" {
-	run_fairpar 'echo {} | tr a-z A-Z' ::: x
-	assert_lines X
 }
 
 # Commands that bash alone reads as they are meant, and what they print; and those that sh reads so, too.
@@ -158,37 +137,12 @@ plain=(
 	[ ! -e ran ]
 }
 
-@test "--shell and the variables choose the shell" {
-	run_fairpar --shell /bin/bash 'echo ${BASH_VERSION:+bash} #' ::: x
-	assert_lines bash
-	FAIRPAR_SHELL=/bin/bash run_fairpar 'echo ${BASH_VERSION:+bash} #' ::: x
-	assert_lines bash
-	SHELL=/bin/bash run_fairpar 'echo ${BASH_VERSION:+bash} #' ::: x
-	assert_lines bash
-	SHELL=/usr/bin/fish run_fairpar 'echo ${BASH_VERSION:+bash}sh #' ::: x
-	assert_lines sh
-	run_fairpar 255 --shell /nosuch true ::: x
-	assert_contains "$stderr" "'/nosuch'"
-	PARALLEL_SHELL=/nosuch run_fairpar 255 'true;' ::: x
-	assert_contains "$stderr" "PARALLEL_SHELL: there is no program '/nosuch'"
-}
-
 @test "exported bash functions work" {
 	need bash
 	doit() { echo "did $1"; }
 	export -f doit
 	run_fairpar -k doit ::: 1 2
 	assert_lines "did 1" "did 2"
-}
-
-@test "--timeout ends a job and all it started" {
-	run_fairpar 1 --timeout 0.1 'sh -c "sleep 1000; :"; :' ::: x
-	assert_contains "$stderr" "#1 (timeout"
-}
-
-@test "--nice lowers the priority of jobs" {
-	run_fairpar --nice 7 'nice; :' ::: x
-	assert_eq "$output" "$(($(nice) + 7))"
 }
 
 @test "--delay keeps a pause between starts" {
@@ -216,18 +170,6 @@ plain=(
 @test "the slot is a number from 1 to -j" {
 	run_fairpar -j2 'echo {%} $FAIRPAR_SLOT' ::: 1 2 3 4 5 6
 	assert_eq "$(sort -u <<<"$output" | tr '\n' ,)" "$(sort -u <<<"$output" | grep -E '^(1 1|2 2)$' | tr '\n' ,)"
-}
-
-@test "--dry-run prints the commands in order and runs nothing" {
-	run_fairpar --dry-run -j4 'touch {}; echo {#}' ::: 'a b' c
-	assert_lines "touch 'a b'; echo 1" "touch c; echo 2"
-	assert_eq "$(ls)" ""
-}
-
-@test "-t prints each command on stderr" {
-	run_fairpar -t -j1 echo ::: 'a b'
-	assert_eq "$stderr" "echo 'a b'"
-	assert_lines "a b"
 }
 
 @test "a process that a job leaves behind on purpose does not hold the job up" {
@@ -259,12 +201,6 @@ plain=(
 	assert_lines 'echo a' a 'echo b' b
 }
 
-@test "--process-slot-var counts slots from 0, whatever the variable was before" {
-	SLOT=x run_fairpar -j1 --process-slot-var SLOT 'env | grep ^SLOT #' ::: 1 2
-	assert_lines SLOT=0 SLOT=0
-	run_fairpar 255 --process-slot-var A=B echo ::: 1
-}
-
 @test "--workdir makes the directory, also one for each item" {
 	run_fairpar -k --wd 'a/b/{}' 'pwd; echo x >file #' ::: 1 2
 	assert_lines "$PWD/a/b/1" "$PWD/a/b/2"
@@ -294,17 +230,4 @@ plain=(
 	assert_lines "$PWD"
 	OLDPWD=/before run_fairpar -n0 printenv OLDPWD ::: a # else both are left alone
 	assert_lines /before
-}
-
-@test "--tmpdir is where temporary files go, and TMPDIR of the jobs" {
-	mkdir here
-	run_fairpar --tmpdir here 'echo $TMPDIR #' ::: 1
-	assert_lines here
-	run_fairpar 255 --tempdir nowhere echo ::: 1
-	assert_contains "$stderr" "--tmpdir 'nowhere': No such file or directory"
-}
-
-@test "--env and --compress are taken" {
-	X=1 run_fairpar --env X --env _ --compress 'echo $X #' ::: 1
-	assert_lines 1
 }

@@ -21,8 +21,8 @@ load helper
 	ln -s "$FAIRPAR" bin/parallel
 	inner=${inner//":$(dirname "$(command -v bats-exec-suite)"):"/:} # where `bats` is only a part of bats
 	env -i PATH="$PWD/bin$inner/bin" HOME="$HOME" TMPDIR="$TMPDIR" FAIRPAR="$FAIRPAR" FAIRPAR_TEST="$FAIRPAR_TEST" \
-		timeout -k 5 "$patience" bats -j 2 "$tests/schema.bats" "$tests/sleeping.bats" >log 2>&1 </dev/null 3>&- || status=$?
+		timeout -k 5 "$patience" bats -j 2 "$tests/schema.bats" "$tests/rates.bats" >log 2>&1 </dev/null 3>&- || status=$?
 	cat log
 	assert_eq "$status" 0
-	assert_eq "$(grep -c '^ok ' log)" "$(cat "$tests/schema.bats" "$tests/sleeping.bats" | grep -c '^@test')"
+	assert_eq "$(grep -c '^ok ' log)" "$(cat "$tests/schema.bats" "$tests/rates.bats" | grep -c '^@test')"
 }

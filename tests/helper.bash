@@ -67,9 +67,9 @@ helper_teardown() {
 # Names and ends the processes with this test's mark. A process that has been sent a signal needs a moment to be gone:
 # what is still on its way out is runnable, so on a busy machine only the looks at which all of them sleep count.
 leaked_processes() {
-	local pids pid looks=0 tries
+	local pids pid looks=0 tries mark=FAIRPAR_TEST=$FAIRPAR_TEST
 	for ((tries = 0; looks < 50 && tries < 2000; tries++)); do
-		pids=$(FAIRPAR_TEST='' grep -lszFx "FAIRPAR_TEST=$FAIRPAR_TEST" /proc/[0-9]*/environ) || : # 2: one has ended
+		pids=$(FAIRPAR_TEST='' grep -lszFx "$mark" /proc/[0-9]*/environ) || : # 2: one has ended
 		[[ -n $pids ]] || return 0
 		# shellcheck disable=SC2086 # one word for each process
 		grep -qs '^State:[[:blank:]]*[RDZX]' ${pids//environ/status} || looks=$((looks + 1))

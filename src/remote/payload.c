@@ -131,7 +131,7 @@ static bool set_field(struct payload *payload, enum field field, char *value) {
 	long nice = 0;
 	bool is_right = true;
 	switch (field) {
-	case PATH: payload->path = value; break;
+	case PATH: payload->child.path = value; break;
 	case ARG: strings_add(&payload->argv, value); break;
 	case SET: strings_add(&payload->set, value); is_right = value[0] != '=' && strchr(value, '='); break;
 	case UNSET: strings_add(&payload->unset, value); break;
@@ -140,11 +140,11 @@ static bool set_field(struct payload *payload, enum field field, char *value) {
 	case UMASK: is_right = read_number(value, 0777, &number); payload->umask = (int)number; break;
 	case LIMIT: is_right = read_limit(payload, value); break;
 	case NICE: is_right = parse_number(value, -40, 40, &nice) == 0; payload->nice = (int)nice; break;
-	case TIMEOUT: is_right = read_number(value, INT64_MAX, &payload->timeout); break;
-	case MEMORY: is_right = read_number(value, INT64_MAX, &payload->memory); break;
-	case LABEL: payload->label = value; break;
-	case FORKS: payload->forks = true; break;
-	case CLEANUP: payload->cleanup = true; break;
+	case TIMEOUT: is_right = read_number(value, INT64_MAX, &payload->child.timeout); break;
+	case MEMORY: is_right = read_number(value, INT64_MAX, &payload->child.memory); break;
+	case LABEL: payload->child.label = value; break;
+	case FORKS: payload->child.forks = true; break;
+	case CLEANUP: payload->child.cleanup = true; break;
 	case HAS_INPUT: payload->has_input = true; break;
 	case FIELDS: is_right = false; break;
 	}
@@ -179,7 +179,7 @@ static const char *cut(char **at, char *end, char **ret_name, char **ret_value) 
 }
 
 int payload_read(struct payload *ret_payload, const char *bytes, size_t n, const char **ret_why) {
-	*ret_payload = (struct payload){.umask = -1, .label = "job"};
+	*ret_payload = (struct payload){.umask = -1, .child.label = "job"};
 	buf_add(&ret_payload->bytes, bytes, n);
 	char *at = ret_payload->bytes.data, *end = at + n;
 	*ret_why = NULL;
@@ -190,7 +190,7 @@ int payload_read(struct payload *ret_payload, const char *bytes, size_t n, const
 			*ret_why = "a field of the job is not known, or has a value that cannot be";
 		}
 	}
-	if (!*ret_why && (!ret_payload->path || !ret_payload->argv.at)) {
+	if (!*ret_why && (!ret_payload->child.path || !ret_payload->argv.at)) {
 		*ret_why = "the job has no program";
 	}
 	return *ret_why ? -1 : 0;

@@ -31,7 +31,7 @@ struct payload_strings {
 
 // A payload that was read. Its strings point into `bytes`.
 struct payload {
-	const char *path;
+	struct child_config child; // its path, timeout, memory, label, forks and cleanup are set
 	struct payload_strings argv;
 	struct payload_strings set, unset; // variables "NAME=VALUE", and names
 	const char *dir;      // or NULL
@@ -40,10 +40,7 @@ struct payload {
 	struct rlimit *limits;// by resource; owned, or NULL
 	unsigned nlimits;
 	int nice;
-	uint64_t timeout;     // ns, 0: none
-	uint64_t memory;      // bytes, 0: no limit
-	const char *label;
-	bool forks, cleanup, has_input;
+	bool has_input;
 	struct buf bytes;     // owned
 };
 

@@ -257,11 +257,11 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 // Returns the program of the job: the dispatcher's path if there is such a file here, else the one that execvp() would find.
 static const char *find_program(const struct payload *payload, char *const *env, struct buf *file) {
 	const char *name = payload->argv.at[0];
-	if (strchr(name, '/') || access(payload->path, F_OK) == 0) {
-		return payload->path;
+	if (strchr(name, '/') || access(payload->child.path, F_OK) == 0) {
+		return payload->child.path;
 	}
 	const char *path = env_find(env, "PATH", 4);
-	return path && program_search(path + 5, name, file) == 0 ? buf_str(file) : payload->path;
+	return path && program_search(path + 5, name, file) == 0 ? buf_str(file) : payload->child.path;
 }
 
 static void run_child(struct remote_job *job, const struct context *context, char **env, void *stack_top, struct job_end *ret_end) {
@@ -269,25 +269,18 @@ static void run_child(struct remote_job *job, const struct context *context, cha
 	const struct output_reader reader = {.readable = output_readable, .more_fd = job->room_fd, .arg = job};
 	const struct stdin_writer writer = {.writable = input_writable, .more_fd = job->input_fd, .arg = job};
 	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
-	const struct child_config config = {
-		.path = find_program(payload, env, &file),
-		.argv = payload->argv.at,
-		.env = env,
-		.context = context,
-		.stdin_fd = -1,
-		.stdin_writer = payload->has_input ? &writer : NULL,
-		.output_reader = &reader,
-		.timeout = payload->timeout,
-		.memory = payload->memory,
-		.label = payload->label,
-		.forks = payload->forks,
-		.own_group = true,
-		.cleanup = payload->cleanup,
-		.origin = job,
-		.stack_top = stack_top,
-		.started = job_started,
-		.started_arg = job,
-	};
+	struct child_config config = payload->child;
+	config.path = find_program(payload, env, &file);
+	config.argv = payload->argv.at;
+	config.env = env;
+	config.context = context;
+	config.stdin_fd = -1;
+	config.stdin_writer = payload->has_input ? &writer : NULL;
+	config.output_reader = &reader;
+	config.own_group = true;
+	config.origin = config.started_arg = job;
+	config.stack_top = stack_top;
+	config.started = job_started;
 	child_run(job->worker->children, &config, &ret_end->result, &ret_end->error);
 }
 

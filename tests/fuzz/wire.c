@@ -26,7 +26,7 @@ static void see_payload(const char *bytes, size_t n) {
 	const char *why = NULL;
 	char *const base[] = {(char[]){"A=1"}, (char[]){"B=2"}, NULL};
 	if (payload_read(&payload, bytes, n, &why) == 0) {
-		verify(payload.path && payload.argv.at && payload.argv.at[0] && payload.umask <= 0777 && payload.nlimits <= RLIM_NLIMITS);
+		verify(payload.child.path && payload.argv.at && payload.argv.at[0] && payload.umask <= 0777 && payload.nlimits <= RLIM_NLIMITS);
 		free(env_merge(base, payload.set.at, payload.unset.at));
 	} else {
 		verify(why);

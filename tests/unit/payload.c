@@ -29,11 +29,11 @@ static void check_list(char *const *list, char *const *expected) {
 }
 
 static void check_common(const struct payload *job) {
-	check_string(job->path, "/bin/sh");
+	check_string(job->child.path, "/bin/sh");
 	check_list(job->argv.at, words);
-	check_string(job->label, "b#1");
-	check(job->timeout == 123456789012345 && job->memory == 1 << 30);
-	check(job->forks && job->cleanup && job->has_input);
+	check_string(job->child.label, "b#1");
+	check(job->child.timeout == 123456789012345 && job->child.memory == 1 << 30);
+	check(job->child.forks && job->child.cleanup && job->has_input);
 }
 
 static void test_here(void) {
@@ -114,7 +114,7 @@ static void test_parts(void) {
 			copy[random_next(&random) % n] = (char)random_next(&random);
 		}
 		if (payload_read(&job, copy, n, &why) == 0) {
-			check(job.path && job.argv.at && job.argv.at[0] && copy[n - 1] == '\n');
+			check(job.child.path && job.argv.at && job.argv.at[0] && copy[n - 1] == '\n');
 			free(env_merge(base, job.set.at, job.unset.at));
 		}
 		payload_fini(&job);

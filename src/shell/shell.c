@@ -260,7 +260,7 @@ const char *program_find(const char *name) {
 	return program ? program->path : NULL;
 }
 
-static const char *find_direct(const char *name, size_t len) {
+const char *program_find_direct(const char *name, size_t len) {
 	if (memchr(name, '/', len)) {
 		bool is_direct = is_direct_file(name, len);
 		errno = ENOEXEC;
@@ -272,10 +272,6 @@ static const char *find_direct(const char *name, size_t len) {
 		return NULL;
 	}
 	return program ? program->path : NULL;
-}
-
-const char *program_find_direct(const char *name) {
-	return find_direct(name, strlen(name));
 }
 
 // ---- which commands need a shell ----
@@ -318,7 +314,7 @@ bool shell_has_syntax(const char *command, size_t len) {
 
 bool shell_is_needed(const char *command, size_t len) {
 	struct command_word first;
-	return !scan(command, len, &first) || is_own_word(&first) || !find_direct(first.text, first.len);
+	return !scan(command, len, &first) || is_own_word(&first) || !program_find_direct(first.text, first.len);
 }
 
 // ---- which shell ----

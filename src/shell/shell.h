@@ -32,10 +32,10 @@ const char *shell_passed_over(const char *option, bool *ret_can_serve);
 // searched: it is returned itself if it is a program. Any thread may call it.
 const char *program_find(const char *name);
 
-// As program_find(), for a program that execve() gets: errno is ENOEXEC, too, for a script without #!, which execve() leaves to
-// shells (POSIX XCU 2.9.1.6). A name with a slash is returned unless it names such a script: whether the file is there is left
-// to execve() in the directory of the job.
-const char *program_find_direct(const char *name);
+// As program_find(), for a program that execve() gets, with a name of `len` bytes: errno is ENOEXEC, too, for a script without #!,
+// which execve() leaves to shells (POSIX XCU 2.9.1.6). A name with a slash is returned unless it names such a script: whether the
+// file is there is left to execve() in the directory of the job.
+const char *program_find_direct(const char *name, size_t len);
 
 // Finds a program in a PATH that is a job's own, and remembers nothing. Puts its path into `ret_file` (emptied before) and
 // returns 0; or returns -1 with errno ENOENT or EACCES. Relative elements of the PATH are not searched, for they are

@@ -781,16 +781,13 @@ void lease_id_add(struct buf *buf, const char *name, struct lease_id id) {
 }
 
 size_t lease_id_parse(const char *value, struct lease_id *ret_id) {
-	const char *nonce = value ? strrchr(value, ':') : NULL, *number = nonce;
-	while (number && number > value && number[-1] != ':') {
-		--number;
-	}
+	const char *nonce = value ? strrchr(value, ':') : NULL, *number = nonce ? memrchr(value, ':', (size_t)(nonce - value)) : NULL;
 	char *number_end, *nonce_end;
-	if (!number || number <= value) {
+	if (!number) {
 		return 0;
 	}
-	*ret_id = (struct lease_id){strtoull(number, &number_end, 16), strtoull(nonce + 1, &nonce_end, 16)};
-	return number_end == nonce && *nonce_end == '\0' && nonce[1] ? (size_t)(number - 1 - value) : 0;
+	*ret_id = (struct lease_id){strtoull(number + 1, &number_end, 16), strtoull(nonce + 1, &nonce_end, 16)};
+	return number_end == nonce && *nonce_end == '\0' && nonce[1] ? (size_t)(number - value) : 0;
 }
 
 struct lease_id lease_id_named(const char *value, const char *name) {

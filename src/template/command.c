@@ -113,7 +113,7 @@ int command_build(struct command *command, const struct template *template, cons
 	// GNU echo obeys --help or --version as its only argument, the builtins of shells print it
 	const char *name = nwords > 0 ? command->argv[0] : "", *option = strcmp(name, "echo") == 0 && nwords == 2 ? command->argv[1] : "";
 	bool is_for_shell = nwords == 0 || strcmp(option, "--help") == 0 || strcmp(option, "--version") == 0 || (by->path && !strchr(name, '/'));
-	command->path = is_for_shell ? NULL : program_find_direct(name);
+	command->path = is_for_shell ? NULL : program_find_direct(name, strlen(name));
 	if (command->path) {
 		return 0; // a program that is not there is left to the shell, for the shell's message and status 127
 	}

@@ -136,7 +136,7 @@ static void test_programs(void) {
 	snprintf(file, sizeof(file), "%s/tool", two);
 	const char *found = program_find("tool");
 	check_string(found, file);
-	check(program_find("tool") == found && program_find_direct("tool") == found);
+	check(program_find("tool") == found && program_find_direct("tool", strlen("tool")) == found);
 	check(!needed("tool x"));
 
 	// in the current directory, by the empty element
@@ -148,10 +148,10 @@ static void test_programs(void) {
 	// a script without #! is for the shell to read
 	write_file(two, "bare", "echo hello\n", 0700);
 	check(program_find("bare") && needed("bare") && needed("./bare") && !needed("./there"));
-	check(!program_find_direct("bare") && errno == ENOEXEC);
-	check(!program_find_direct("./bare") && errno == ENOEXEC);
-	check_string(program_find_direct("./there"), "./there");
-	check_string(program_find_direct("./nosuch"), "./nosuch");
+	check(!program_find_direct("bare", strlen("bare")) && errno == ENOEXEC);
+	check(!program_find_direct("./bare", strlen("./bare")) && errno == ENOEXEC);
+	check_string(program_find_direct("./there", strlen("./there")), "./there");
+	check_string(program_find_direct("./nosuch", strlen("./nosuch")), "./nosuch");
 	check(!program_find("./nosuch") && errno == ENOENT);
 	check(mkdir("dir", 0700) == 0);
 	check(!program_find("dir") && errno == EACCES);

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/units.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -338,20 +337,11 @@ int json_read(struct json_reader *reader, char *text, size_t len) {
 
 // ---- values as numbers ----
 
-// The libc's parsers stop at the end of the number: neither what follows it nor the NUL behind the text can be part of one.
+// The parsers stop at the end of the number: neither what follows it nor the NUL behind the text can be part of one.
 
 bool json_to_u64(const struct json_value *value, uint64_t *ret_number) {
-	char *end;
-	if (value->kind != JSON_NUMBER || value->len == 0 || *value->text < '0' || *value->text > '9') {
-		return false;
-	}
-	errno = 0;
-	unsigned long long number = strtoull(value->text, &end, 10);
-	if (errno != 0 || end != value->text + value->len) {
-		return false;
-	}
-	*ret_number = number;
-	return true;
+	const char *at = value->text;
+	return value->kind == JSON_NUMBER && read_digits(&at, at + value->len, ret_number) && at == value->text + value->len;
 }
 
 bool json_to_ns(const struct json_value *value, uint64_t *ret_ns) {

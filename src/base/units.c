@@ -25,15 +25,22 @@ int parse_number(const char *text, long least, long most, long *ret_value) {
 	return 0;
 }
 
+bool read_digits(const char **at, const char *end, uint64_t *ret_number) {
+	const char *first = *at;
+	uint64_t number = 0;
+	bool fits = true;
+	for (; *at != end && **at >= '0' && **at <= '9'; ++*at) {
+		fits = fits && !__builtin_mul_overflow(number, 10, &number) && !__builtin_add_overflow(number, (uint64_t)(**at - '0'), &number);
+	}
+	*ret_number = fits ? number : UINT64_MAX;
+	return fits && *at > first;
+}
+
 const char *read_decimal(const char *text, enum notation notation, struct decimal *ret_decimal) {
 	struct decimal decimal = {0};
 	const char *at = text;
-	bool has_digits = false;
-	for (; *at >= '0' && *at <= '9'; ++at) {
-		has_digits = true;
-		bool is_too_much = decimal.whole > UINT64_MAX / 10 - 1;
-		decimal.whole = is_too_much ? UINT64_MAX : decimal.whole * 10 + (uint64_t)(*at - '0');
-	}
+	(void)read_digits(&at, NULL, &decimal.whole);
+	bool has_digits = at > text;
 	if (*at == '.' && (notation == PARALLEL_UNITS || (has_digits && at[1] >= '0' && at[1] <= '9'))) {
 		double scale = 1, digits = 0;
 		for (++at; *at >= '0' && *at <= '9'; ++at) {

@@ -24,6 +24,10 @@ static inline int compare_numbers(uint64_t a, uint64_t b) {
 // Parses a decimal number from `least` to `most`.
 int parse_number(const char *text, long least, long most, long *ret_value) FP_NODISCARD;
 
+// Reads digits up to `end` (NULL: that of the text), and moves *at behind them. Returns false if there are none, or the number is too large, which
+// is UINT64_MAX then.
+bool read_digits(const char **at, const char *end, uint64_t *ret_number);
+
 // How numbers and units are written: as GNU parallel takes them, or as a manifest has them.
 enum notation { PARALLEL_UNITS, MANIFEST_UNITS };
 

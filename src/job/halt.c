@@ -17,16 +17,15 @@
 
 #include "job/halt.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include "base/units.h"
+
 #include <string.h>
 
 // Parses N or N%, which must end the text.
 static int parse_amount(const char *s, struct halt *halt, const char **ret_error) {
-	char *end;
-	errno = 0;
-	unsigned long long n = strtoull(s, &end, 10); // strtoull() takes blanks and signs, too
-	if (strspn(s, "0123456789") == 0 || errno != 0 || (*end != '\0' && strcmp(end, "%") != 0)) {
+	const char *end = s;
+	uint64_t n;
+	if (!read_digits(&end, NULL, &n) || (*end != '\0' && strcmp(end, "%") != 0)) {
 		*ret_error = "must end with a number of jobs or a percentage, as in 'now,fail=1' or 'soon,fail=10%'";
 		return -1;
 	}

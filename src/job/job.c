@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/sync.h"
+#include "base/units.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -53,12 +54,10 @@ const char *signal_name(int number) {
 }
 
 int signal_number(const char *text, size_t len) {
-	int number = 0;
-	for (size_t i = 0; i < len && text[i] >= '0' && text[i] <= '9' && number <= SIGRTMAX; ++i) {
-		number = number * 10 + (text[i] - '0');
-		if (i + 1 == len) {
-			return number >= 1 && number <= SIGRTMAX ? number : 0;
-		}
+	uint64_t number;
+	const char *end = text;
+	if (read_digits(&end, text + len, &number) && end == text + len) {
+		return number <= (uint64_t)SIGRTMAX ? (int)number : 0;
 	}
 	if (len > 3 && strncasecmp(text, "SIG", 3) == 0) {
 		text += 3;

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "process/signals.h"
 
 #include <errno.h>
@@ -38,16 +39,13 @@ static int parse_step(const char **at, struct term_seq *seq, const char **ret_er
 		return -1;
 	}
 	*at += len + ((*at)[len] == ',');
-	unsigned long pause = 0;
+	uint64_t pause = 0;
 	if (**at) {
-		char *end;
-		errno = 0;
-		pause = strtoul(*at, &end, 10);
-		if (**at < '0' || **at > '9' || errno || (*end && *end != ',') || pause > INT32_MAX) {
+		if (!read_digits(at, NULL, &pause) || (**at && **at != ',') || pause > INT32_MAX) {
 			*ret_error = "a pause in milliseconds must follow each signal";
 			return -1;
 		}
-		*at = end + (*end == ',');
+		*at += **at == ',';
 	}
 	seq->steps[seq->nsteps].signal = signal;
 	seq->steps[seq->nsteps++].pause_ms = (unsigned)pause;

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/units.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,13 +103,7 @@ static void strings_add(struct payload_strings *strings, char *string) {
 
 // A number from 0 to `most`.
 static bool read_number(const char *text, uint64_t most, uint64_t *ret_number) {
-	char *end;
-	if (text[0] < '0' || text[0] > '9') {
-		return false;
-	}
-	errno = 0;
-	*ret_number = strtoull(text, &end, 10);
-	return *end == '\0' && errno == 0 && *ret_number <= most;
+	return read_digits(&text, NULL, ret_number) && *text == '\0' && *ret_number <= most;
 }
 
 static bool read_limit(struct payload *payload, const char *text) {

@@ -29,17 +29,12 @@ bool slurm_is_node(const char *name) {
 	return *name && *name != '-' && !name[strspn(name, plain)];
 }
 
-// Reads a number of at most nine digits; moves *text behind it.
+// Reads a number below 10^9; moves *text behind it.
 static bool read_number(const char **text, unsigned *ret_value) {
-	size_t digits = strspn(*text, "0123456789");
-	*ret_value = 0;
-	if (digits == 0 || digits > 9) {
-		return false;
-	}
-	for (; digits > 0; --digits) {
-		*ret_value = *ret_value * 10 + (unsigned)(*(*text)++ - '0');
-	}
-	return true;
+	uint64_t number;
+	bool is_good = read_digits(text, NULL, &number) && number < 1000000000;
+	*ret_value = is_good ? (unsigned)number : 0;
+	return is_good;
 }
 
 // Reads a number from 1 to `most`. Returns 0 if there is none.

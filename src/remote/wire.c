@@ -3,6 +3,7 @@
 #include "remote/wire.h"
 
 #include "base/diag.h"
+#include "base/units.h"
 
 #include <string.h>
 
@@ -58,19 +59,12 @@ static enum wire_type find_type(const char *line, const char *end, const char **
 
 // Reads " NUMBER". Returns false if there is none, or one with leading zeros or too large.
 static bool read_number(const char **at, const char *end, uint64_t *ret_number) {
-	const char *first = *at + 1, *digit = first;
-	uint64_t number = 0;
+	const char *first = *at + 1;
 	if (*at == end || **at != ' ') {
 		return false;
 	}
-	for (; digit < end && *digit >= '0' && *digit <= '9'; ++digit) {
-		if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, (uint64_t)(*digit - '0'), &number)) {
-			return false;
-		}
-	}
-	*at = digit;
-	*ret_number = number;
-	return digit > first && (*first != '0' || digit == first + 1);
+	*at = first;
+	return read_digits(at, end, ret_number) && (*first != '0' || *at == first + 1);
 }
 
 // Reads the line, which ends before `end`. Returns NULL, or what is wrong.

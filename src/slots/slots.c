@@ -219,10 +219,11 @@ bool slots_is_auto(const char *text) {
 
 // Parses a number of slots; UINT_MAX: it is above MOST_NUMBER. Returns what is behind it, or NULL if there is no number.
 static const char *parse_bound(const char *text, unsigned *ret_slots) {
-	char *end;
-	unsigned long n = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0; // ULONG_MAX if it is too large
+	uint64_t n;
+	const char *end = text;
+	(void)read_digits(&end, NULL, &n);
 	*ret_slots = n <= MOST_NUMBER ? (unsigned)n : UINT_MAX;
-	return *text >= '0' && *text <= '9' ? end : NULL;
+	return end > text ? end : NULL;
 }
 
 int slots_auto_parse(const char *option, const char *text, unsigned most, struct slots_bounds *ret_bounds, char **ret_error) {

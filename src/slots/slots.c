@@ -36,23 +36,9 @@ enum {
 static unsigned affinity_cpus(void) {
 	// The kernel refuses a set that is smaller than its own, which may be beyond the 1024 of cpu_set_t
 	// (sched_setaffinity(2), "Handling systems with large CPU affinity masks").
-	for (int n = 1024; n <= 1 << 20; n *= 2) {
-		cpu_set_t *set = CPU_ALLOC((size_t)n);
-		if (!set) {
-			break;
-		}
-		size_t size = CPU_ALLOC_SIZE((size_t)n);
-		int count = sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
-		int error = errno;
-		CPU_FREE(set);
-		if (count > 0) {
-			return (unsigned)count;
-		}
-		if (error != EINVAL) {
-			break;
-		}
-	}
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t sets[64];
+	int count = sched_getaffinity(0, sizeof(sets), sets) == 0 ? CPU_COUNT_S(sizeof(sets), sets) : 0;
+	long online = count > 0 ? count : sysconf(_SC_NPROCESSORS_ONLN);
 	return online > 0 ? (unsigned)online : 1;
 }
 

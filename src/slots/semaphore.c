@@ -154,13 +154,13 @@ static void unlock(struct semaphore *s) {
 	(void)flock(s->parent_fd, LOCK_UN);
 }
 
-// Locks, and makes the semaphore's directory if it is missing.
+// Locks, unless that is done, and makes the semaphore's directory if it is missing.
 static int lock(struct semaphore *s, struct buf *error) {
 	int result;
 	do {
 		result = flock(s->parent_fd, LOCK_EX);
 	} while (result != 0 && errno == EINTR);
-	if (result == 0 && (mkdirat(s->parent_fd, s->name, 0700) == 0 || errno == EEXIST)) {
+	if (s->dir_fd < 0 && result == 0 && (mkdirat(s->parent_fd, s->name, 0700) == 0 || errno == EEXIST)) {
 		s->dir_fd = openat(s->parent_fd, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	}
 	return s->dir_fd >= 0 ? 0 : fail(s, error, "lock");
@@ -241,9 +241,12 @@ static int read_other(struct semaphore *s, struct others *others, char kind, uns
 	return 0;
 }
 
-// Lists the other processes that hold the semaphore or wait. The semaphore is locked. The caller calls others_fini(), also after an error.
+// Locks the semaphore, and lists the other processes that hold it or wait. The caller calls others_fini(), also after an error.
 static int list_others(struct semaphore *s, struct others *ret_others, struct buf *error) {
 	*ret_others = (struct others){0};
+	if (lock(s, error) != 0) {
+		return -1;
+	}
 	int fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!dir) {
@@ -272,18 +275,9 @@ static int list_others(struct semaphore *s, struct others *ret_others, struct bu
 
 // ---- waiting ----
 
-// Returns the number of the process that waits next in front of `number`, or 0.
-static unsigned number_ahead(const struct others *others, unsigned number) {
-	unsigned ahead = 0;
-	for (size_t i = 0; i < others->n; ++i) {
-		const struct other *other = &others->at[i];
-		ahead = other->kind == WAITING && other->number < number && other->number > ahead ? other->number : ahead;
-	}
-	return ahead;
-}
-
-// Sleeps until one of the others has closed its file. Returns 1, 0 at the deadline, or -1 with errno.
-static int await_one(const struct others *others, uint64_t deadline) {
+// Unlocks the semaphore, and sleeps until one of the others has closed its file.
+static enum semaphore_result sleep_unlocked(struct semaphore *s, const struct others *others, uint64_t deadline, struct buf *error) {
+	unlock(s);
 	struct pollfd *fds = xcalloc(others->n, sizeof(*fds));
 	for (size_t i = 0; i < others->n; ++i) {
 		fds[i] = (struct pollfd){.fd = others->at[i].fd}; // POLLHUP comes unasked
@@ -292,23 +286,11 @@ static int await_one(const struct others *others, uint64_t deadline) {
 	do {
 		ready = poll(fds, (nfds_t)others->n, poll_ms(deadline));
 	} while ((ready < 0 && errno == EINTR) || (ready == 0 && now_ns() < deadline));
-	free(fds);
-	return ready > 0 ? 1 : ready;
-}
-
-// Unlocks the semaphore, sleeps, and locks it again. Frees the others.
-static enum semaphore_result sleep_unlocked(struct semaphore *s, struct others *others, uint64_t deadline,
-                                            struct buf *error) {
-	unlock(s);
-	int woken = await_one(others, deadline);
-	if (woken < 0) {
+	if (ready < 0) {
 		fail(s, error, "wait for");
 	}
-	others_fini(others);
-	if (woken < 0 || lock(s, error) != 0) {
-		return SEMAPHORE_ERROR;
-	}
-	return woken ? SEMAPHORE_DONE : SEMAPHORE_TIMED_OUT;
+	free(fds);
+	return ready > 0 ? SEMAPHORE_DONE : ready == 0 ? SEMAPHORE_TIMED_OUT : SEMAPHORE_ERROR;
 }
 
 // Makes this process a holder, with the number with which it waited. The semaphore is locked.
@@ -320,13 +302,10 @@ static enum semaphore_result hold(struct semaphore *s, struct buf *error) {
 	return result == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
 }
 
-// Gets in line: makes the file of this process, with a number above all others. The semaphore stays locked.
+// Gets in line: makes the file of this process, with a number above all others. The semaphore stays locked, also after an error.
 static int line_up(struct semaphore *s, char kind, struct buf *error) {
-	struct others others = {0};
-	int result = lock(s, error);
-	if (result == 0) {
-		result = list_others(s, &others, error);
-	}
+	struct others others;
+	int result = list_others(s, &others, error);
 	if (result == 0 && others.last == UINT_MAX) {
 		buf_printf(error, "semaphore: '%s' has no more numbers", text_shows(buf_str(&s->path)));
 		result = -1;
@@ -340,7 +319,11 @@ static int line_up(struct semaphore *s, char kind, struct buf *error) {
 // Keeps only those of the others that this process waits for. If it waits in the queue: the next one in front of it, and no other, so that
 // one process wakes when one leaves; or, if it is first, the holders. If it watches: all that came before it. Returns whether it is first.
 static bool keep_awaited(const struct semaphore *s, struct others *others) {
-	unsigned ahead = s->kind == WAITING ? number_ahead(others, s->number) : 0;
+	unsigned ahead = 0; // the number of the next one in front
+	for (size_t i = 0; i < others->n && s->kind == WAITING; ++i) {
+		const struct other *other = &others->at[i];
+		ahead = other->kind == WAITING && other->number < s->number && other->number > ahead ? other->number : ahead;
+	}
 	size_t n = 0;
 	for (size_t i = 0; i < others->n; ++i) {
 		const struct other other = others->at[i];
@@ -356,10 +339,10 @@ static bool keep_awaited(const struct semaphore *s, struct others *others) {
 	return ahead == 0;
 }
 
-// Gets in line, unless this process is there already, and waits until it is first and has fewer than `limit` to wait for. The semaphore stays locked.
+// Gets in line, unless this process is there already, and waits until it is first and has fewer than `limit` to wait for. The semaphore is
+// locked then.
 static enum semaphore_result await(struct semaphore *s, char kind, unsigned limit, uint64_t deadline, struct buf *error) {
-	int lined_up = s->fd >= 0 ? lock(s, error) : line_up(s, kind, error);
-	enum semaphore_result result = lined_up == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
+	enum semaphore_result result = s->fd >= 0 || line_up(s, kind, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
 	for (bool done = false; result == SEMAPHORE_DONE && !done;) {
 		struct others others;
 		result = list_others(s, &others, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
@@ -394,9 +377,9 @@ enum semaphore_result semaphore_wait(struct semaphore *s, uint64_t deadline, str
 }
 
 int semaphore_ahead(struct semaphore *s, unsigned *ret_holding, unsigned *ret_waiting, struct buf *error) {
-	struct others others = {0};
+	struct others others;
 	*ret_holding = *ret_waiting = 0;
-	int result = lock(s, error) == 0 ? list_others(s, &others, error) : -1;
+	int result = list_others(s, &others, error);
 	for (size_t i = 0; i < others.n; ++i) {
 		*ret_holding += others.at[i].kind == HOLDING;
 		*ret_waiting += others.at[i].kind == WAITING && others.at[i].number < s->number;

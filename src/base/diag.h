@@ -1,7 +1,9 @@
 // Messages to the user on stderr, and checks that stay in the program.
 //
 // Three strengths: a user's mistake gets a message; verify() is a check that is always on; assert() is for debug builds.
-// Low rooms return errors and do not print; the top files word and print them. A message is one write(2), so that
+// Low rooms return errors and do not print; the top files word and print them. A function that fails returns -1, NULL or false. The
+// cause is errno where the system refused something. What is wrong with a text is *ret_error: static text that goes on from it
+// (const char **), or all that is to be said (char **, which the caller frees; see error_text()). A message is one write(2), so that
 // messages of several threads do not mix.
 
 #pragma once

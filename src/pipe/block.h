@@ -5,6 +5,8 @@
 // from their beginning for each attempt. A job gets no file as its standard input, because some programs treat one differently:
 // wc(1) pads its columns by the size of the file, and head(1) leaves the rest to the next command. Only with --cat is a block
 // written to a file, whose name the job gets: a memfd, since no name may outlive fairpar.
+//
+// What fails in this room has printed its message: it happens in threads of their own, or while jobs run.
 
 #pragma once
 

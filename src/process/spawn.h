@@ -1,4 +1,5 @@
-// Starts one child: descriptors, directory, environment, limits, process group; reports which step failed.
+// Starts one child: descriptors, directory, environment, limits, process group; reports which step failed. All else that fails in
+// this room sets errno, but what reads a text of the user.
 
 #pragma once
 

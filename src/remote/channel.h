@@ -3,7 +3,8 @@
 //
 // After 15 s in which nothing came it sends a ping; the other end answers the last one that it has read. After 60 s without anything, or without
 // the greeting at first, the connection breaks, but never while it is suspended. It also breaks when a frame comes that is not valid. A broken
-// channel takes and sends nothing any more.
+// channel takes and sends nothing any more. In all of this room, what is wrong with bytes that came
+// is told by static text (`why`), and breaks the channel.
 //
 // Pure: times are arguments, in nanoseconds of a clock that does not go back. One thread at a time.
 

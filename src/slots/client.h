@@ -5,6 +5,8 @@
 // client_use() tells the server, and checks that the lease was not revoked; only then the job is started; client_release() gives the lease
 // back. Before that, other jobs may run on it one after another (client_use_again()), and the server is not told of each. If the server
 // could lend the lease to a client that runs below the present job, it asks this client to make that job the last one on the lease.
+//
+// Here, as wherever this room opens what processes share, `error` takes the message of a failure.
 
 #pragma once
 

@@ -54,23 +54,19 @@ static struct template *parse_text(struct spec_parse *parse, const char *text) {
 	if (!parse->split) {
 		return job_spec_parse(&text, 1, parse->flags, parse->names, &parse->failed);
 	}
-	struct buf bytes = BUF_INIT;
-	struct template *template = NULL;
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	struct split split;
 	if (words_split(text, &bytes, &split) != 0) {
 		diag_error("'%s': %s", text_shows(text), split.error);
 		parse->failed = true;
-	} else {
-		const char **words = xcalloc(split.n, sizeof(*words));
-		const char *at = bytes.data;
-		for (size_t i = 0; i < split.n; ++i, at += strlen(at) + 1) {
-			words[i] = at;
-		}
-		template = job_spec_parse(words, split.n, parse->flags | TEMPLATE_QUOTE, parse->names, &parse->failed);
-		free(words);
+		return NULL;
 	}
-	buf_fini(&bytes);
-	return template;
+	FP_CLEANUP(free_later) const char **words = xcalloc(split.n, sizeof(*words));
+	const char *at = bytes.data;
+	for (size_t i = 0; i < split.n; ++i, at += strlen(at) + 1) {
+		words[i] = at;
+	}
+	return job_spec_parse(words, split.n, parse->flags | TEMPLATE_QUOTE, parse->names, &parse->failed);
 }
 
 // Adds the texts to the list.
@@ -95,6 +91,15 @@ static void parse_tag(struct job_spec *spec, const struct options *options, cons
 static bool is_of(const char *entry, const char *name) {
 	size_t len = name ? strlen(name) : 0;
 	return name && strncmp(entry, name, len) == 0 && entry[len] == '=';
+}
+
+// Enters the spec's own strings into its environment; from here on their bytes stand still.
+static void enter_strings(struct job_spec *spec) {
+	const char *at = buf_str(&spec->strings), *end = at + spec->strings.len;
+	for (; at < end; at += strlen(at) + 1) {
+		spec->env[spec->nenv++] = (char *)at;
+		spec->by.path = is_of(at, "PATH") ? strchr(at, '=') + 1 : spec->by.path;
+	}
 }
 
 // Makes the environment: the variables `all`, with those of the manifest in place of any of the same name.
@@ -128,14 +133,10 @@ static void make_env(struct job_spec *spec, char *const *all, const struct manif
 			};
 			continue;
 		}
-		spec->by.path = is_path ? pair->value : spec->by.path;
 		buf_printf(&spec->strings, "%s=%s", pair->name, pair->value);
 		buf_addc(&spec->strings, '\0');
 	}
-	const char *at = buf_str(&spec->strings), *end = at + spec->strings.len; // the bytes stand still from here on
-	for (; at < end; at += strlen(at) + 1) {
-		spec->env[spec->nenv++] = (char *)at;
-	}
+	enter_strings(spec);
 }
 
 void job_spec_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x) {
@@ -250,21 +251,17 @@ static void add_env_of(struct job_spec *spec, const struct context *context, con
 	for (uint32_t i = 0; i < added->nenv; ++i, at += strlen(at) + 1) {
 		if (!manifest_env_is_set_for_each(at) && !is_of(at, slot_var) && !is_of_run(at)) {
 			buf_add(&spec->strings, at, strlen(at) + 1);
-			++spec->nenv;
 		}
 	}
+	size_t most = added->nenv + 1;
 	for (char *const *entry = context->env; *entry; ++entry) {
 		if (is_of_run(*entry)) {
 			buf_add(&spec->strings, *entry, strlen(*entry) + 1);
-			++spec->nenv;
+			++most;
 		}
 	}
-	spec->env = xcalloc(spec->nenv + 1, sizeof(*spec->env));
-	at = buf_str(&spec->strings); // the bytes stand still from here on
-	for (size_t i = 0; i < spec->nenv; ++i, at += strlen(at) + 1) {
-		spec->env[i] = (char *)at;
-		spec->by.path = is_of(at, "PATH") ? strchr(at, '=') + 1 : spec->by.path;
-	}
+	spec->env = xcalloc(most, sizeof(*spec->env));
+	enter_strings(spec);
 }
 
 int job_spec_from_added(struct job_spec *ret_spec, const struct options *options, const struct context *context,

@@ -261,16 +261,13 @@ int opt_retry_delay(struct parser *parser, const char *value) {
 int opt_delay(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	o->delay_auto = text_ends(value, "auto");
-	char *time = xmemdup(value, strlen(value) - (o->delay_auto ? strlen("auto") : 0));
-	int result = 0;
-	if (o->delay_auto && *time == '\0') {
-		o->delay = 0; // nothing to adapt, as in GNU parallel
-	} else if (parse_duration(time, PARALLEL_UNITS, &o->delay) != 0) {
-		result = option_fail(parser->id, "must be seconds, or a time such as 1h30m or 2.5s, and may end with auto, not '%s'%s",
-		                     text_shows(value), unit_excess(value));
+	FP_CLEANUP(free_later) char *time = xmemdup(value, strlen(value) - (o->delay_auto ? strlen("auto") : 0));
+	o->delay = 0; // nothing to adapt for "auto" alone, as in GNU parallel
+	if ((o->delay_auto && *time == '\0') || parse_duration(time, PARALLEL_UNITS, &o->delay) == 0) {
+		return 0;
 	}
-	free(time);
-	return result;
+	return option_fail(parser->id, "must be seconds, or a time such as 1h30m or 2.5s, and may end with auto, not '%s'%s", text_shows(value),
+	                   unit_excess(value));
 }
 
 int opt_term_seq(struct parser *parser, const char *value) {

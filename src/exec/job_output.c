@@ -89,13 +89,9 @@ void job_output_let_through(struct run *run, const struct job *job) {
 }
 
 static int show_at_once(const struct buf *text) {
-	struct buf shown = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	buf_add_for(&shown, STDOUT_FILENO, text->data, text->len);
-	int result = screen_write(STDOUT_FILENO, shown.data, shown.len);
-	int error = errno;
-	buf_fini(&shown);
-	errno = error;
-	return result;
+	return screen_write(STDOUT_FILENO, shown.data, shown.len);
 }
 
 void job_output_show_command(struct worker_state *state, const struct job *job) {

@@ -75,7 +75,7 @@ static int compare_names(const void *a, const void *b) {
 // takes nothing any more.
 static struct submission *open_onall(struct run *run, size_t low_water) {
 	const struct sshlogins *list = &run->options->hosts;
-	const struct sshlogin **logins = xcalloc(list->n, sizeof(*logins));
+	FP_CLEANUP(free_later) const struct sshlogin **logins = xcalloc(list->n, sizeof(*logins));
 	struct submission *first = NULL, **end = &first;
 	for (size_t i = 0; i < list->n; ++i) {
 		logins[i] = &list->logins[i];
@@ -97,7 +97,6 @@ static struct submission *open_onall(struct run *run, size_t low_water) {
 		before = order;
 		end = &(*end)->next;
 	}
-	free(logins);
 	return first;
 }
 

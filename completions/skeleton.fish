@@ -59,7 +59,7 @@ function __fairpar_complete
 	else if string match -q -- ':::*' $command
 		__fish_complete_path (commandline -ct)
 	else if set -q command[1]; or not string match -q -- '-*' (commandline -ct)
-		complete -C (string join ' ' -- $command (commandline -ct))
+		complete --do-complete=(string join ' ' -- $command (commandline -ct))
 	end
 end
 

@@ -51,7 +51,8 @@
 //     terminal.c          jobs that get the terminal (--tty), and questions before jobs (-p)
 //     auto_slots.c        how many jobs run at once by -j auto
 //   gate/        gate_ask()         whether any job may start now, before it has a slot: --delay, --load, --memfree. The gate does not know which
-//                                   job is next, and hands out nothing: what a job takes and gives back is claimed by its attempt (exec/attempt.c)
+//                                   job is next: what that job alone needs, such as memory, its attempt claims first of all (exec/attempt.c), and
+//                                   has no slot while it waits (worker_wait_begin(), engine/lend.c)
 //   record/      log_sink_open()    what a run leaves and shows:
 //     job_records.c       --joblog, and the jobs that --resume leaves out
 //     added_jobs.c        the jobs of --add; waits.c: jobs that wait for these, and the slots that they give up meanwhile

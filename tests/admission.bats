@@ -396,6 +396,21 @@ first_alone() {
 	grep -q 'is being found out' run.jsonl
 }
 
+@test "a job that waits for memory holds no slot: at -j1 other batches go on, and one job waits for its whole batch" {
+	fake_cgroup 100000000
+	echo 90000000 >root/group/memory.current
+	export FAIRPAR_CGROUP_ROOT=$PWD/nosuch
+	cat >m.yaml <<-'END'
+		version: 1
+		batches:
+		  big: {args: [1, 2, 3], run: "echo big{}", memory: 60M}
+		  small: {args: [1, 2], run: "echo small{}"}
+		  last: {args: [1], needs: small, run: "echo last{}; echo 0 >root/group/memory.current"}
+	END
+	run_fairpar -j1 -f m.yaml
+	assert_lines small1 small2 last1 big1 big2 big3
+}
+
 @test "--memory=auto: that a memory of a manifest limits nothing is said, once" {
 	fake_cgroup 100000000
 	cat >m.yaml <<-'END'

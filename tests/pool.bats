@@ -364,9 +364,14 @@ killed() {
 
 @test "a command in a session of its own lives on, and keeps its slot, when its fairpar is killed" {
 	need setsid
-	killed h setsid sh -c 'echo >h.in; read -r _ <h.go'
+	make_fifo h.in h.go
+	single h --pool-slots 1 setsid sh -c 'echo >h.in; read -r _ <h.go'
+	await h.in
 	pid=$(pgrep -f '^sh -c echo >h.in')
-	until await_pool '1 of 1 slots taken' && [[ $(sed -n 3p state) == *"$pid "* ]]; do :; done # once the server has seen the end
+	until await_pool '1 of 1 slots taken' && [[ $(sed -n 3p state) == *"$pid "* ]]; do :; done # once the server knows the process
+	kill -KILL "$single_pid"
+	wait "$single_pid" || :
+	await_pool '1 of 1 slots taken'
 	line_up w
 	release h.go
 	wait

@@ -143,6 +143,7 @@ uint64_t pool_shutdown(struct pool *pool) {
 			queue_shut(queue, &deferred);
 		}
 	}
+	waiting_wake(pool);
 	bool last = pool->nqueues == 0 && !pool->idle_claimed;
 	pool->idle_claimed = pool->idle_claimed || last;
 	pool_notice(pool, &deferred);

@@ -19,10 +19,11 @@ static bool is_early(const struct front *front) {
 	return queue->fair.interval > 0 && !front->worker && queue->group->released < queue->fair.due;
 }
 
-// Whether the queue keeps the entry back, by its max_parallel, its rate or a pause: then the entries behind it pass it.
+// Whether the queue keeps the entry back, by its max_parallel, its rate or a pause: then the entries behind it pass it. An item of the queue that
+// waits [E17] does not keep it back: the entry was brought forward because others wait for it.
 static bool is_passed_over(const struct front *front) {
 	const struct fair_queue *fair = &front->queue->fair;
-	bool is_kept = (fair->limit > 0 && fair->running >= fair->limit) || (fair->paused && !front->worker) || is_early(front);
+	bool is_kept = (fair->limit > 0 && fair->running >= fair->limit) || (front->queue->attrs.paused && !front->worker) || is_early(front);
 	return is_kept && !is_last(front);
 }
 
@@ -84,6 +85,7 @@ void front_give_back(struct worker *worker) {
 	}
 	--worker->queue->pins;
 	pool->surplus_reported = false;
+	cond_signal(&worker->wake); // it may be in worker_wait_end()
 	if (pool->config.hooks.returned) {
 		pool->config.hooks.returned(pool->config.hooks.arg, worker);
 	}
@@ -115,6 +117,9 @@ bool group_has_work(struct pool *pool, struct group *group) {
 	}
 	if (group->reserver) {
 		return group_is_for_reserver(group) || backfill_find(pool, group);
+	}
+	if (group->waiting >= WAITING_MOST) {
+		return false;
 	}
 	return fair_is_eligible(&group->fair) && group->running < group->fair.slots;
 }

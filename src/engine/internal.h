@@ -30,6 +30,7 @@
 
 enum {
 	HEAD_EVERY = 16, // each 16th pick of a queue takes its head first
+	WAITING_MOST = 64, // items of a group that wait without slots, before others pass them no more [E17]
 	LENGTHS = 15,    // how many last items of a queue give the median length that its next one is expected to take
 	ITEM_LAST = 1 << 4, // in the flags of a queue's last item, which nobody cancels; enum work_flags has the others
 };
@@ -71,6 +72,7 @@ struct group {
 	struct fair fair;        // of its queues; fair.slots is the number of slots
 	unsigned running;        // slots taken by running items
 	unsigned lending;        // items that lend their slots and are in no other count [E12]; their threads take no other items
+	unsigned waiting;        // those of them that are between worker_wait_begin() and worker_wait_end() [E17]
 	struct worker *reserver; // worker with a wide item that reserves the free slots for it [E9], or NULL; some items may pass it [E15]
 	struct list front;       // of struct front
 	unsigned nthreads;
@@ -144,7 +146,9 @@ struct queue {
 	uint8_t picks;
 	uint32_t widest;         // most slots that any of its items so far takes; 0: it has had none
 	uint64_t submitted;
-	uint64_t limit_left;     // see struct facts
+	uint64_t limit_left;     // see struct facts, as the next one
+	int limit_why;
+	unsigned holds;          // its items that wait, and before which it starts nothing [E17]
 	size_t bytes;            // of the queued items, without those in the front and in `exempt`
 	struct list items;       // the oldest items, in memory
 	struct list extents;     // the items behind those, on disk
@@ -316,6 +320,11 @@ void worker_start(struct worker *worker, struct deferred *deferred);
 // Frees the worker and its scratch, when its thread was joined or never started.
 void worker_free(struct worker *worker);
 
+// ---- lend.c ----
+
+// Has the workers in worker_wait_end() look whether they still may wait.
+void waiting_wake(struct pool *pool);
+
 // ---- queue.c ----
 
 // Makes an item; needs no lock.
@@ -353,6 +362,9 @@ bool storage_has_room(const struct pool *pool, size_t need);
 void queue_free(struct queue *queue);
 
 // ---- registry.c ----
+
+// Pauses the queue in the fair choice if it has to be: by its attributes, or because one of its items waits.
+void queue_set_pause(struct queue *queue);
 
 // Gives the queue the rate of these attributes.
 void queue_set_rate(struct queue *queue, const struct queue_attrs *attrs);

@@ -1,4 +1,4 @@
-// Items that lend their slots while they wait for others, and items that are brought forward [E12] [E13].
+// Items that lend their slots while they wait for others or for something else, and items that are brought forward [E12] [E13] [E17].
 
 #include "engine/internal.h"
 
@@ -7,9 +7,8 @@
 
 // ---- lending ----
 
-void pool_lend(struct pool *pool, struct worker *worker) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+static void lend(struct worker *worker, struct deferred *deferred) {
+	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	struct queue *queue = worker->queue;
 	verify(queue);
@@ -26,16 +25,13 @@ void pool_lend(struct pool *pool, struct worker *worker) {
 		fair_done(&group->fair, &queue->fair, now);
 	}
 	worker->lending = LENDS;
-	group_wake(pool, group, &deferred);
+	group_wake(pool, group, deferred);
 	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker looks for work now, which would report that
-		pool->surplus_reported = deferred.surplus = deferred.any = true;
+		pool->surplus_reported = deferred->surplus = deferred->any = true;
 	}
-	pool_leave(pool, &deferred);
 }
 
-void pool_reclaim(struct pool *pool, struct worker *worker, bool waits) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+static void reclaim(struct worker *worker, bool waits, struct deferred *deferred) {
 	if (worker->lending != KEEPS && !waits) {
 		front_give_back(worker);
 	} else if (worker->lending == LENDS) {
@@ -43,7 +39,20 @@ void pool_reclaim(struct pool *pool, struct worker *worker, bool waits) {
 		worker->back = (struct front){.queue = worker->queue, .worker = worker};
 		front_add(&worker->back);
 	}
-	group_wake(pool, worker->group, &deferred);
+	group_wake(worker->pool, worker->group, deferred);
+}
+
+void pool_lend(struct pool *pool, struct worker *worker) {
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
+	lend(worker, &deferred);
+	pool_leave(pool, &deferred);
+}
+
+void pool_reclaim(struct pool *pool, struct worker *worker, bool waits) {
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
+	reclaim(worker, waits, &deferred);
 	pool_leave(pool, &deferred);
 }
 
@@ -52,6 +61,50 @@ bool worker_keeps_slots(struct worker *worker) {
 	bool keeps = worker->lending == KEEPS;
 	mutex_unlock(&worker->pool->lock);
 	return keeps;
+}
+
+// ---- waiting for something else than slots ----
+
+void worker_wait_begin(struct worker *worker) {
+	struct pool *pool = worker->pool;
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
+	++worker->group->waiting;
+	++worker->queue->holds;
+	queue_set_pause(worker->queue);
+	lend(worker, &deferred);
+	pool_leave(pool, &deferred);
+}
+
+// A pool that was shut may lose all of its slots for good: the run's last machine has gone.
+static bool slots_may_come(const struct worker *worker) {
+	return !worker->pool->shut || worker->group->fair.slots > 0;
+}
+
+void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal) {
+	struct pool *pool = worker->pool;
+	struct queue *queue = worker->queue;
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
+	--worker->group->waiting;
+	--queue->holds;
+	queue->limit_left = pool_now(pool);
+	queue->limit_why = why;
+	queue_set_pause(queue);
+	reclaim(worker, /* waits */ true, &deferred);
+	pool_leave(pool, &deferred);
+	mutex_lock(&pool->lock);
+	while (worker->lending != KEEPS && slots_may_come(worker) && refusal && !atomic_load_acquire(refusal)) { // pairs with begin_termination()
+		cond_wait(&worker->wake, &pool->lock);
+	}
+	reclaim(worker, /* waits */ false, &deferred);
+	pool_leave(pool, &deferred);
+}
+
+void waiting_wake(struct pool *pool) {
+	for (unsigned i = 0; i < pool->nworkers; ++i) {
+		cond_signal(&pool->workers[i]->wake);
+	}
 }
 
 // ---- one item ----

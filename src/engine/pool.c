@@ -66,6 +66,10 @@
 //      Enforced: all that can raise the demand calls group_wake(); note_demand() notes the call and sets DEMAND_ANY in the same critical section. The
 //      receivers ask pool_demand() after the call has begun: it returns what arrived before, and sets demand_known below what arrives later, for
 //      which the hook is called again.
+// [E17] An item that waits for something that the pool does not know (worker_wait_begin()) has no slot: others pass it. Its queue is held meanwhile
+//      (queue->holds), paused in the fair choice, because its next items would wait for the same: so one thread waits and not one for each item. Only
+//      the queue's entries in the front pass. While WAITING_MOST items of a group wait, only entries of the front start, so threads are bounded. No
+//      item waits on its slots, so one that has got what it waited for always finds slots again, first in line [E13], when running items end.
 
 #include "engine/internal.h"
 
@@ -289,6 +293,7 @@ void pool_pause(struct pool *pool, bool paused) {
 	pool->paused = paused;
 	pool->dispatches = pool->started && !paused && !pool->passing;
 	groups_wake(pool, &deferred);
+	waiting_wake(pool);
 	pool_leave(pool, &deferred);
 }
 
@@ -298,6 +303,9 @@ static void set_capacity(struct pool *pool, unsigned slots) {
 	pool->groups[0].fair.slots = slots;
 	pool->most_slots = slots > pool->most_slots ? slots : pool->most_slots;
 	groups_wake(pool, &deferred);
+	if (slots == 0) {
+		waiting_wake(pool);
+	}
 	pool_leave(pool, &deferred);
 }
 
@@ -343,7 +351,7 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 		uint64_t now = pool_now(pool);
 		struct fair *fair = &queue->group->fair;
 		fair_set(fair, &queue->fair, attrs->weight, attrs->priority, attrs->max_parallel, now);
-		fair_pause(fair, &queue->fair, queue->attrs.paused, now);
+		queue_set_pause(queue);
 		queue_set_rate(queue, attrs);
 		group_wake(pool, queue->group, &deferred);
 	}
@@ -385,8 +393,11 @@ static enum queue_wait wait_of(const struct pool *pool, const struct queue *queu
 	if (group->reserver) {
 		return group->reserver->reserved_queue == queue ? QUEUE_GATHERS : QUEUE_BEHIND;
 	}
-	if (!pool->started || pool->paused || fair->paused) {
+	if (!pool->started || pool->paused || queue->attrs.paused) {
 		return QUEUE_PAUSED;
+	}
+	if (queue->holds > 0) {
+		return QUEUE_HELD;
 	}
 	if (fair->limit > 0 && fair->running >= fair->limit) {
 		return QUEUE_LIMIT;

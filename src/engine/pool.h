@@ -72,7 +72,8 @@ struct facts {
 	enum work_source source;
 	double lag;                 // see struct service
 	uint64_t picked;            // when its turn came: just before its start, unless it is wide and waited for its slots
-	uint64_t limit_left;        // when its queue last fell below max_parallel running items; 0: never
+	uint64_t limit_left;        // when its queue last fell below max_parallel running items, or was last held by one that waited; 0: never
+	int limit_why;              // for what that one waited (worker_wait_end()); 0: it was max_parallel
 	uint64_t rate_left;         // when the token that it has taken came; 0: its queue has no rate
 	uint64_t gated;             // nanoseconds for which hooks.gate let nothing start before it; 0: it was let in at once
 };
@@ -239,6 +240,14 @@ void pool_reclaim(struct pool *pool, struct worker *worker, bool waits);
 // True if the running item of the worker does not lend its slots. From any thread; the caller knows that the item runs.
 bool worker_keeps_slots(struct worker *worker);
 
+// worker_wait_begin(): the running item, which has done nothing yet, waits for something that the pool does not know, such as memory. It lends its
+// slots as by pool_lend(). The next items of its queue would wait for the same: none starts meanwhile, but for those brought forward.
+// worker_wait_end() ends that. It blocks until the item has its slots back; or no longer than until `refusal` is set, which is followed by
+// pool_pause(), or the pool is shut and has no slots: then, or with `refusal` NULL, the item takes its slots at once. `why`: not 0, the caller's
+// number for what the item has waited for (facts.limit_why). Both on the worker's thread.
+void worker_wait_begin(struct worker *worker);
+void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal);
+
 // Lets the queued item with that id (work.id) go before the turn of any queue, behind those brought forward before. It is charged
 // to its queue as any other. While its queue's max_parallel or pause holds it, others pass it; if it needs more slots than are
 // free, the free ones are kept for it. Returns true if it is in that line now; false if no such item waits in memory (it may be in the spill file).
@@ -266,6 +275,7 @@ unsigned pool_drop_surplus(struct pool *pool);
 enum queue_wait {
 	QUEUE_NEXT,      // it is about to start, or waits for hooks.gate
 	QUEUE_PAUSED,    // the queue is paused, or the pool
+	QUEUE_HELD,      // an item of the queue waits for something that the next ones need too (worker_wait_begin())
 	QUEUE_LIMIT,     // max_parallel
 	QUEUE_RATE,      // start_interval of the queue has not passed
 	QUEUE_SLOTS,     // all slots are taken

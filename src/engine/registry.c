@@ -41,14 +41,19 @@ static struct queue *queue_create(struct pool *pool, uint32_t number, const stru
 	list_init(&queue->spillable);
 	name->tag.tier = group == &pool->groups[0] ? name->tag.tier : 0; // long-running items are not charged for slots
 	fair_add(&group->fair, &queue->fair, attrs->weight, attrs->priority, attrs->max_parallel, &name->tag);
-	if (attrs->paused) {
-		fair_pause(&group->fair, &queue->fair, true, pool_now(pool));
-	}
+	queue_set_pause(queue);
 	queue_set_rate(queue, attrs);
 	list_push_back(&pool->queues, &queue->link);
 	pool->struct_mem += QUEUE_BYTES;
 	++pool->nqueues;
 	return name->queue = queue;
+}
+
+void queue_set_pause(struct queue *queue) {
+	bool paused = queue->attrs.paused || queue->holds > 0;
+	if (paused != queue->fair.paused) {
+		fair_pause(&queue->group->fair, &queue->fair, paused, pool_now(queue->pool));
+	}
 }
 
 void queue_set_rate(struct queue *queue, const struct queue_attrs *attrs) {

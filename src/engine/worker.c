@@ -118,6 +118,7 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (worker->flags & WORK_LENT) ? SOURCE_LENT : source;
 	worker->facts.picked = now;
 	worker->facts.limit_left = queue->limit_left;
+	worker->facts.limit_why = queue->limit_why;
 	queue_note_low(queue, deferred);
 	return queue;
 }
@@ -337,6 +338,7 @@ static FP_INLINE void finish_on_slots(struct worker *worker, struct queue *queue
 	worker->extra = 0;
 	if (queue->attrs.max_parallel > 0 && queue->fair.running >= queue->attrs.max_parallel) {
 		queue->limit_left = now;
+		queue->limit_why = 0;
 	}
 	if (status == WORK_NOT_RUN) {
 		fair_give_back(&group->fair, &queue->fair, worker->facts.picked, now);

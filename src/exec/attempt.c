@@ -153,6 +153,7 @@ static bool is_cleanup(const struct job *job) {
 	return job->role == ROLE_FINALLY || job->role == ROLE_ON_FAILURE;
 }
 
+// The attempt waits for memory. It has no slot meanwhile: who waits for memory holds nothing that those need who have it.
 static void child_waits(void *arg, uint64_t bytes) {
 	struct worker_state *state = arg;
 	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
@@ -163,6 +164,18 @@ static void child_waits(void *arg, uint64_t bytes) {
 		buf_adds(&what, "memory: how much its batch's jobs need is being found out");
 	}
 	publish_attempt_wait(state, state->live.job, WHY_MEMORY, buf_str(&what));
+	worker_wait_begin(state->worker);
+}
+
+// Gets the attempt, which runs on this machine, the memory that it needs. Returns false if it is refused meanwhile.
+static bool claim_memory(struct worker_state *state, const struct job *job, const struct child_config *config) {
+	struct children *children = state->run->children;
+	bool may = child_wait_memory(children, config);
+	if (state->stats.wait_since > 0) {
+		worker_wait_end(state->worker, WHY_MEMORY, may ? children_refusal(children, config->cleanup) : NULL);
+		publish_attempt_wait_end(state, job);
+	}
+	return may;
 }
 
 static void child_started(void *arg, pid_t pid, uint64_t start) {
@@ -173,7 +186,6 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 		gate_note_start(run->gate);
 	}
 	worker_pass(state->worker);
-	publish_attempt_wait_end(state, job);
 	atomic_store_relaxed(&state->live.pid, pid);
 	publish_job_start(state, job, (int)pid, start);
 	if (job_is_cancelled(job)) {
@@ -233,23 +245,28 @@ static void execute(struct worker_state *state, const struct job *job, const str
 	job_files_fini(&files);
 }
 
-// Executes the attempt in its slot, and tells the slot's owners. Returns whether it has its slots and the terminal at its end, and has not lent them.
+// Executes the attempt in its slot once it has its memory, and tells the slot's owners. Returns whether it has its slots and the terminal at its end,
+// and has not lent them.
 static bool execute_in_slot(struct worker_state *state, const struct job *job, const struct child_config *given, struct hosts_place *place,
                             struct result *ret_result, struct spawn_error *ret_error) {
 	struct run *run = state->run;
 	struct live_attempt *attempt = &state->live;
 	struct child_config config = *given; // a copy, as its environment is valid only in the slot
 	char **bare_env = NULL;
+	struct memory_claim claim = {.bytes = 0};
+	config.claim = &claim;
+	nested_begin(run->nested, attempt);
+	waits_attempt_begin(run->added_jobs, attempt);
+	bool may = place || claim_memory(state, job, &config); // first: while it waits, it has no lease either
 	if (attempt->has_slot) {
 		jobserver_slots_begin(run->jobserver);
 	} else if (run->jobserver) { // tools in a job without a slot get no slots of the jobserver either
 		config.env = bare_env = env_with(config.env, "MAKEFLAGS", jobserver_slots_bare_flags(run->jobserver));
 	}
-	nested_begin(run->nested, attempt);
-	waits_attempt_begin(run->added_jobs, attempt);
-	if (leases_begin(run->leases, &config, attempt)) {
+	if (may && leases_begin(run->leases, &config, attempt)) {
 		execute(state, job, &config, place, ret_result, ret_error);
 	} else {
+		child_forgo_memory(run->children, &config);
 		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	}
 	bool has_all = waits_attempt_end(run->added_jobs, attempt);
@@ -310,7 +327,6 @@ static void run_child(struct worker_state *state, const struct job *job, struct 
 	if (job->spool) {
 		spool_set_job(job->spool, NULL);
 	}
-	publish_attempt_wait_end(state, job);
 	if (job->block) {
 		block_disconnect(job->block, &config);
 	}
@@ -505,8 +521,8 @@ static bool enter_host(struct worker_state *state, struct job *job, struct hosts
 	bool has_place = hosts_acquire_place(hosts, &request, /* waits */ false, ret_place, ret_unreachable);
 	if (!has_place && !*ret_unreachable) {
 		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
-		worker_pass(state->worker); // others go on, and may have the machine that this one waits for
 		hosts_describe_request(hosts, &request, &what);
+		worker_pass(state->worker); // others go on, and may have the machine that this one waits for
 		publish_attempt_wait(state, job, WHY_HOST, buf_str(&what));
 		has_place = hosts_acquire_place(hosts, &request, /* waits */ true, ret_place, ret_unreachable);
 	}

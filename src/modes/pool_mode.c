@@ -342,6 +342,11 @@ static int run_single(struct client *client, const struct options *options, uint
 	}
 	struct client_event lease = {0};
 	enum awaited awaited = AWAITED_NOBODY;
+	struct memory memory;
+	struct memory_claim claim = {.is_open = false};
+	if (client && options->pool.memory > 0) { // first: who waits for memory holds no slot, which those may need who have that memory
+		await_memory(client, options, signal_fd, &memory, &claim);
+	}
 	if (client) {
 		if (isatty(STDERR_FILENO)) {
 			screen_open(STDERR_FILENO, NULL, NULL);
@@ -352,17 +357,12 @@ static int run_single(struct client *client, const struct options *options, uint
 	}
 	int status = EXIT_NO_SLOT;
 	if (awaited != AWAITED_TOO_LONG) {
-		struct memory memory;
-		struct memory_claim claim = {.is_open = false};
 		client = awaited == AWAITED_LEASE ? client : NULL;
-		if (client && options->pool.memory > 0) {
-			await_memory(client, options, signal_fd, &memory, &claim);
-		}
 		status = run_with_jobserver(client, options, context, &lease, signal_fd, ret_signal);
-		if (claim.is_open) {
-			(void)memory_claim_close(&memory, &claim);
-			memory_fini(&memory);
-		}
+	}
+	if (claim.is_open) {
+		(void)memory_claim_close(&memory, &claim);
+		memory_fini(&memory);
 	}
 	fd_close(&signal_fd);
 	return status;

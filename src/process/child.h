@@ -179,6 +179,8 @@ char *output_reader_last_line(const struct output_reader *reader);
 // Calls fn for each of the `n` views, and frees the array with the labels and last lines.
 void child_views_take(struct child_view *views, size_t n, void (*fn)(void *arg, const struct child_view *), void *arg);
 
+struct memory_claim;
+
 struct child_config {
 	const char *path;            // program file, already searched
 	char *const *argv;           // NULL-terminated
@@ -190,6 +192,7 @@ struct child_config {
 	uint64_t timeout;            // nanoseconds, 0: none
 	uint64_t memory;             // bytes that it may use or must find available (process/memory.h), 0: no limit
 	struct memory_learned *learned; // what jobs of its batch had: the expected need if `memory` is 0; borrowed, or NULL
+	struct memory_claim *claim;  // made by child_wait_memory(); borrowed. NULL: child_run() waits for the memory itself
 	const char *label;           // for listings; borrowed during the call
 	bool takes_no_slot;          // it runs beside the slots
 	const void *origin;          // names the attempt in children_cancel() and the like; only compared, never looked into
@@ -201,12 +204,20 @@ struct child_config {
 	bool foreground;             // its process group becomes the foreground group of the terminal stdin_fd
 	void *stack_top;             // of the calling worker, by child_stack_create()
 	const struct starter *starter; // starts the child in place of spawn(); NULL: spawn() does. Of the calling worker
-	// Called on the calling thread; both may be NULL. `waits`: the child has to wait for that many bytes of memory before it
-	// starts (0: not known yet). `started`: the child runs; it started at `start` (now_ns() time).
+	// Called on the calling thread; both may be NULL. `waits`: child_wait_memory() has to wait for that many bytes of memory (0: not
+	// known yet). `started`: the child runs; it started at `start` (now_ns() time).
 	void (*started)(void *arg, pid_t pid, uint64_t start);
 	void (*waits)(void *arg, uint64_t bytes);
 	void *started_arg;           // the first argument of both
 };
+
+// Returns the flag that is set once no more children are started: clean-up commands if `cleanup`, else all others. Borrowed.
+const atomic_bool *children_refusal(const struct children *children, bool cleanup);
+
+// Makes config->claim, and waits for the memory that the child needs, if any. Returns true once the child may start: child_run() or
+// child_forgo_memory() is to follow. Returns false, with nothing claimed, if the child is refused meanwhile.
+bool child_wait_memory(struct children *children, const struct child_config *config) FP_NODISCARD;
+void child_forgo_memory(struct children *children, const struct child_config *config);
 
 // Makes a stack on which a worker starts its children, for spawn_stack_destroy(). Never returns NULL: without memory fairpar ends.
 void *child_stack_create(void);

@@ -104,10 +104,6 @@ struct start_backoff {
 	uint64_t alone_since; // since when there has been no other running child; 0: there is one
 };
 
-// Returns the flag that is set once no more children are started: clean-up commands if `cleanup`, else all others. It is read
-// without the lock.
-const atomic_bool *children_refusal(const struct children *children, bool cleanup);
-
 // Waits, after a start that failed with `error`, until another child has ended, or for a while. Returns false if another try is
 // useless: `refusal` is set, or there was no other child for too long.
 bool children_wait_room(struct children *children, struct start_backoff *backoff, int error, const atomic_bool *refusal);

@@ -125,6 +125,9 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 	case QUEUE_PAUSED:
 		buf_adds(line, "they wait for the batch to begin");
 		break;
+	case QUEUE_HELD:
+		buf_adds(line, "the next waits behind the job of its batch that waits");
+		break;
 	case QUEUE_LIMIT:
 		buf_printf(line, "the next waits for its limit of %u at once", (unsigned)view->limit);
 		break;

@@ -472,7 +472,7 @@ static enum event_why wait_reason(const struct worker_state *state, const struct
 		parts[WHY_HOST] += limited > down ? limited : down;
 	} else {
 		parts[WHY_HOST] += down;
-		parts[WHY_LIMIT] = limited;
+		parts[facts->limit_why ? (enum event_why)facts->limit_why : WHY_LIMIT] += limited;
 	}
 	parts[WHY_RATE] = u64_minus(facts->rate_left, facts->limit_left > free_since ? facts->limit_left : free_since);
 	uint64_t known = 0;

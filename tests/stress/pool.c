@@ -264,6 +264,17 @@ static void lend_a_while(struct round *round, struct name *name, struct worker *
 	count_slots(round, name, worker, true);
 }
 
+static void wait_a_while(struct round *round, struct name *name, struct worker *worker, uint64_t *dice) {
+	static const atomic_bool never;
+	count_slots(round, name, worker, false);
+	worker_wait_begin(worker);
+	for (unsigned i = pick(dice, 64); i > 0; --i) {
+		sched_yield();
+	}
+	worker_wait_end(worker, 1, &never);
+	count_slots(round, name, worker, true);
+}
+
 static enum work_status item_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	struct round *round = the_round;
 	struct load load;
@@ -298,6 +309,9 @@ static enum work_status item_run(struct worker *worker, struct queue *queue, voi
 	load_work(round, worker, queue, &load, &dice);
 	if (pick(&dice, 16) == 0) {
 		lend_a_while(round, name, worker, &dice);
+	}
+	if (pick(&dice, 16) == 0) {
+		wait_a_while(round, name, worker, &dice);
 	}
 	promise(worker_slot(worker) == slot && worker_width(worker) == width, "an item changed its slots");
 

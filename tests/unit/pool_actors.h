@@ -87,12 +87,16 @@ static inline void open_stage(unsigned slots) {
 }
 
 // Queues the actors of the string, by their digits.
-static inline void queue_up(struct queue *queue, const char *ids, unsigned width) {
+static inline void queue_up_as(struct queue *queue, const struct work_type *type, const char *ids, unsigned width) {
 	for (; *ids; ++ids) {
 		uint64_t id = (uint64_t)(*ids - '0');
-		struct work work = {.type = &act_type, .data = &id, .size = sizeof(id), .id = id, .width = width};
+		struct work work = {.type = type, .data = &id, .size = sizeof(id), .id = id, .width = width};
 		check_equal(pool_submit(pool, queue, NULL, &work, 1), SUBMIT_OK);
 	}
+}
+
+static inline void queue_up(struct queue *queue, const char *ids, unsigned width) {
+	queue_up_as(queue, &act_type, ids, width);
 }
 
 static inline void await_actor(int id) {

@@ -607,6 +607,113 @@ static void test_wait_inside(void) {
 	close_pool();
 }
 
+// ---- waiting for something else ----
+
+static struct gate got[ACTORS]; // what the actor waits for
+static atomic_bool refused;
+
+// Waits before anything else; "g1" when it goes on.
+static enum work_status wait_first(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	uint64_t id;
+	(void)queue;
+	memcpy(&id, data, size);
+	mutex_lock(&notes_lock);
+	actors[id].worker = worker;
+	actors[id].on_stage = true;
+	mutex_unlock(&notes_lock);
+	cond_broadcast(&notes_changed);
+	worker_wait_begin(worker);
+	gate_wait(&got[id], 1);
+	worker_wait_end(worker, 5, &refused);
+	note('g', id, ' ');
+	return WORK_OK;
+}
+
+static struct queue *start_waiting(const char *ids, struct queue **ret_other) {
+	static const struct work_type type = {.name = "wait", .run = wait_first, .drop = act_drop};
+	for (int i = 0; i < ACTORS; ++i) {
+		mutex_init(&got[i].lock, LOCK_OF_TEST);
+		cond_init(&got[i].changed);
+	}
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL);
+	*ret_other = open_queue("b", NULL);
+	queue_up_as(a, &type, ids, 1);
+	return a;
+}
+
+static void await_wait(int id) {
+	await_actor(id);
+	while (worker_keeps_slots(actors[id].worker)) {
+		sched_yield();
+	}
+}
+
+static void test_holds_nothing(void) {
+	struct queue *b, *a = start_waiting("12", &b);
+	queue_up(b, "89", 1);
+	pool_start(pool);
+	expect("a1 b8 ");
+	end(8);
+	expect("a1 b8 b9 "); // and not a2, which would wait for the same
+	end(9);
+	check_equal(stat_now().slots_taken, 0);
+	check_equal(stat_now().queued, 1);
+	gate_raise(&got[1]);
+	expect("a1 b8 b9 +1 g1 a2 ");
+	check_equal(worker_facts(actors[2].worker)->limit_why, 5);
+	check(worker_facts(actors[2].worker)->limit_left > 0);
+	gate_raise(&got[2]);
+	close_stage(a, b);
+}
+
+static void test_waits_forward(void) {
+	struct queue *b, *a = start_waiting("123", &b);
+	pool_start(pool);
+	expect("a1 ");
+	await_wait(1);
+	check(pool_bring_forward(pool, a, 3)); // somebody waits for it
+	expect("a1 a3 ");
+	await_wait(3);
+	check_equal(stat_now().slots_taken, 0);
+	gate_raise(&got[1]);
+	expect("a1 a3 +1 g1 ");
+	check_equal(stat_now().queued, 1); // a2, as a3 still waits
+	gate_raise(&got[3]);
+	expect("a1 a3 +1 g1 +3 g3 a2 ");
+	gate_raise(&got[2]);
+	close_stage(a, b);
+}
+
+static void test_wait_is_refused(void) {
+	struct queue *b, *a = start_waiting("12", &b);
+	queue_up(b, "9", 1);
+	pool_start(pool);
+	expect("a1 b9 ");
+	gate_raise(&got[1]); // but b9 has the slot
+	pool_pause(pool, true);
+	check(!worker_keeps_slots(actors[1].worker));
+	atomic_store(&refused, true);
+	pool_pause(pool, true);
+	expect("a1 b9 +1 g1 ");
+	pool_pause(pool, false);
+	gate_raise(&got[2]);
+	close_stage(a, b);
+	atomic_store(&refused, false);
+}
+
+static void test_waits_without_slots(void) {
+	struct queue *b, *a = start_waiting("1", &b);
+	pool_start(pool);
+	expect("a1 ");
+	await_wait(1);
+	pool_set_slots(pool, 0);
+	gate_raise(&got[1]);
+	check_equal(pool_shutdown(pool), 0); // no slot will come
+	expect("a1 +1 g1 ");
+	close_stage(a, b);
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("an item that waits lends its slot, and is first in line when it returns", test_lends),
@@ -635,6 +742,10 @@ int main(int argc, char *argv[]) {
 		TEST("items out of the middle of a queue run once or are dropped once", test_middle),
 		TEST("all may be taken out of the middle", test_all_of_queue),
 		TEST("an item can wait for all others at one slot", test_wait_inside),
+		TEST("an item that waits for something else holds no slot, its queue stands, and others pass", test_holds_nothing),
+		TEST("what was brought forward passes it", test_waits_forward),
+		TEST("it waits for its slot no longer than until it is refused", test_wait_is_refused),
+		TEST("nor where no slot will come", test_waits_without_slots),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -16,11 +16,13 @@ function __fairpar_walk
 			case --
 				set -e tokens[1]
 				break
+			case -
+				break
 			case '--*=*'
 				set value (string replace -r '^[^=]*=' '' -- $option)
 				set option (string replace -r '=.*' '' -- $option)
 			case '--*'
-			case '-?*'
+			case '-*' # fish 4 has no ? that stands for a character
 				# of bundled letters the first that takes a value has what follows it
 				for i in (seq 2 (string length -- $option))
 					set -l letter -(string sub -s $i -l 1 -- $option)

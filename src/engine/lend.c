@@ -76,11 +76,6 @@ void worker_wait_begin(struct worker *worker) {
 	pool_leave(pool, &deferred);
 }
 
-// A pool that was shut may lose all of its slots for good: the run's last machine has gone.
-static bool slots_may_come(const struct worker *worker) {
-	return !worker->pool->shut || worker->group->fair.slots > 0;
-}
-
 void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal) {
 	struct pool *pool = worker->pool;
 	struct queue *queue = worker->queue;
@@ -94,7 +89,8 @@ void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal)
 	reclaim(worker, /* waits */ true, &deferred);
 	pool_leave(pool, &deferred);
 	mutex_lock(&pool->lock);
-	while (worker->lending != KEEPS && slots_may_come(worker) && refusal && !atomic_load_acquire(refusal)) { // pairs with begin_termination()
+	// a pool that was shut may lose all of its slots for good. The load pairs with begin_termination()
+	while (worker->lending != KEEPS && (!pool->shut || worker->group->fair.slots > 0) && refusal && !atomic_load_acquire(refusal)) {
 		cond_wait(&worker->wake, &pool->lock);
 	}
 	reclaim(worker, /* waits */ false, &deferred);

@@ -153,9 +153,11 @@ static bool is_cleanup(const struct job *job) {
 	return job->role == ROLE_FINALLY || job->role == ROLE_ON_FAILURE;
 }
 
-// The attempt waits for memory. It has no slot meanwhile: who waits for memory holds nothing that those need who have it.
-static void child_waits(void *arg, uint64_t bytes) {
+// The attempt waits for memory. It has no slot meanwhile: who waits for memory holds nothing that those need who have it. On a run's own place among
+// several machines it keeps its slot, as it keeps the place.
+static void memory_waits(void *arg, uint64_t bytes) {
 	struct worker_state *state = arg;
+	const struct job *job = state->live.job;
 	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 	worker_pass(state->worker);
 	if (bytes > 0) {
@@ -163,18 +165,22 @@ static void child_waits(void *arg, uint64_t bytes) {
 	} else {
 		buf_adds(&what, "memory: how much its batch's jobs need is being found out");
 	}
-	publish_attempt_wait(state, state->live.job, WHY_MEMORY, buf_str(&what));
-	worker_wait_begin(state->worker);
+	publish_attempt_wait(state, job, WHY_MEMORY, buf_str(&what));
+	if (!job->login) {
+		worker_wait_begin(state->worker);
+	}
 }
 
 // Gets the attempt, which runs on this machine, the memory that it needs. Returns false if it is refused meanwhile.
 static bool claim_memory(struct worker_state *state, const struct job *job, const struct child_config *config) {
 	struct children *children = state->run->children;
-	bool may = child_wait_memory(children, config);
-	if (state->stats.wait_since > 0) {
-		worker_wait_end(state->worker, WHY_MEMORY, may ? children_refusal(children, config->cleanup) : NULL);
-		publish_attempt_wait_end(state, job);
+	const atomic_bool *refusal = children_refusal(children, config->cleanup);
+	bool may = memory_claim_open(children_memory(children), config->claim, config->memory, config->label, refusal);
+	config->claim->waits = NULL;
+	if (state->stats.wait_since > 0 && !job->login) {
+		worker_wait_end(state->worker, WHY_MEMORY, may ? refusal : NULL);
 	}
+	publish_attempt_wait_end(state, job);
 	return may;
 }
 
@@ -253,11 +259,13 @@ static bool execute_in_slot(struct worker_state *state, const struct job *job, c
 	struct live_attempt *attempt = &state->live;
 	struct child_config config = *given; // a copy, as its environment is valid only in the slot
 	char **bare_env = NULL;
-	struct memory_claim claim = {.bytes = 0};
-	config.claim = &claim;
+	struct memory_claim claim = {
+		.learned = config.cleanup ? NULL : job->batch->memory, .origin = attempt, .awaited = &attempt->awaited, .waits = memory_waits, .waits_arg = state,
+	};
+	config.claim = config.memory > 0 || claim.learned ? &claim : NULL;
 	nested_begin(run->nested, attempt);
 	waits_attempt_begin(run->added_jobs, attempt);
-	bool may = place || claim_memory(state, job, &config); // first: while it waits, it has no lease either
+	bool may = !config.claim || (place && place->is_remote) || claim_memory(state, job, &config); // first: while it waits, it has no lease either
 	if (attempt->has_slot) {
 		jobserver_slots_begin(run->jobserver);
 	} else if (run->jobserver) { // tools in a job without a slot get no slots of the jobserver either
@@ -266,7 +274,7 @@ static bool execute_in_slot(struct worker_state *state, const struct job *job, c
 	if (may && leases_begin(run->leases, &config, attempt)) {
 		execute(state, job, &config, place, ret_result, ret_error);
 	} else {
-		child_forgo_memory(run->children, &config);
+		(void)memory_claim_close(children_memory(run->children), config.claim);
 		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	}
 	bool has_all = waits_attempt_end(run->added_jobs, attempt);
@@ -293,7 +301,6 @@ static void run_child(struct worker_state *state, const struct job *job, struct 
 		.output_reader = job->spool || job->results ? &reader : NULL,
 		.timeout = spec->timeout,
 		.memory = spec->memory,
-		.learned = is_cleanup(job) ? NULL : job->batch->memory,
 		.label = buf_str(&state->label),
 		// the guardian of a semaphore's command holds the semaphore until the command has ended
 		.forks = state->command.by_shell || run->options->sem.is_on,
@@ -302,12 +309,10 @@ static void run_child(struct worker_state *state, const struct job *job, struct 
 		.cleanup = is_cleanup(job),
 		.takes_no_slot = !state->live.has_slot,
 		.origin = &state->live,
-		.awaited = &state->live.awaited,
 		.unlink_path = created_files_path(job),
 		.stack_top = state->stack_top,
 		.starter = state->command.by_shell ? warm_starter(state->warm) : NULL,
 		.started = child_started,
-		.waits = child_waits,
 		.started_arg = state,
 	};
 	if (job->block && block_connect(job->block, &config) != 0) {

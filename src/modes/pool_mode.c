@@ -421,12 +421,12 @@ static void add_json_line(struct buf *out, const struct client_line *line) {
 // Appends what the server has reported; without a client, a pool that nobody uses, with as many slots as one without --pool-slots
 // has at first.
 static void add_status(struct buf *out, const char *pool, bool is_json, const struct client *client, const struct client_event *report) {
-	const struct slots_bounds bounds = client ? client_bounds(client) : (struct slots_bounds){0};
-	const unsigned slots = client ? client_slots(client) : slots_usable_cpus();
+	const struct slots_bounds bounds = client ? client_state(client)->bounds : (struct slots_bounds){0};
+	const unsigned slots = client ? client_state(client)->slots : slots_usable_cpus();
 	const char *at = report->text, *why = NULL; // `why`: the reason of the number of slots; NULL: it is fixed
 	struct client_line line;
 	if (bounds.least < bounds.most) {
-		why = client_why(client) ? client_why(client) : "as at the beginning";
+		why = client_state(client)->why ? client_state(client)->why : "as at the beginning";
 	}
 	if (is_json) {
 		buf_printf(out, "{\"pool\":\"%s\",\"slots\":%u,", pool, slots);

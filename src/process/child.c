@@ -45,7 +45,6 @@ struct child {
 	uint64_t time_due;          // when to call children_time_out(), or TIME_NEVER
 	uint64_t stop_due;          // when to look whether the terminal has stopped the child, or TIME_NEVER
 	uint64_t linger_until;      // until when to wait for the rest of its group, once the child is a zombie; 0: it is none yet
-	struct memory_claim *claim; // for its memory
 };
 
 enum { END = STREAM_ERR + 1, IN, MORE, ROOM };
@@ -89,7 +88,7 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 	} else if (config->output_reader && (pipe_open(0, &child->fds[STREAM_OUT].fd, &out) != 0
 	                      || pipe_open(0, &child->fds[STREAM_ERR].fd, &err) != 0)) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
-	} else if (child->claim->is_open && memory_claim_prepare(&children->memory, child->claim) != 0) {
+	} else if (config->claim && memory_claim_prepare(&children->memory, config->claim) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_CGROUP, .error = errno};
 	} else if (config->stdin_fd < 0 && in < 0 && children->null_fd < 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_STDIO, .error = ENOENT}; // there is no /dev/null
@@ -101,7 +100,7 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 			.world = &children->world,
 			.context = config->context,
 			.stdio = {in >= 0 ? in : config->stdin_fd >= 0 ? config->stdin_fd : children->null_fd, out, err},
-			.cgroup_fd = child->claim->is_open ? child->claim->group.procs_fd : -1,
+			.cgroup_fd = config->claim ? config->claim->group.procs_fd : -1,
 			.own_group = config->own_group,
 			.foreground = config->foreground,
 			.listed = listed,
@@ -120,32 +119,11 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 	}
 }
 
-static struct memory_claim claim_of(const struct child_config *config) {
-	return (struct memory_claim){.learned = config->learned, .origin = config->origin, .awaited = config->awaited};
-}
-
-// Waits for the memory that the child needs. Returns false if the child was cancelled meanwhile.
-static bool claim_memory(struct children *children, const struct child_config *config, struct memory_claim *claim) {
-	if (!config->memory && !config->learned) {
-		return true;
-	}
-	return memory_claim_open(&children->memory, claim, config->memory, config->label, children_refusal(children, config->cleanup));
-}
-
-bool child_wait_memory(struct children *children, const struct child_config *config) {
-	*config->claim = claim_of(config);
-	config->claim->waits = config->waits;
-	config->claim->waits_arg = config->started_arg;
-	bool may = claim_memory(children, config, config->claim);
-	config->claim->waits = NULL;
-	if (!may) {
-		child_forgo_memory(children, config);
-	}
-	return may;
-}
-
-void child_forgo_memory(struct children *children, const struct child_config *config) {
-	(void)memory_claim_close(&children->memory, config->claim);
+// Waits for the memory that the child needs, if it has not got that. Returns false if the child was cancelled meanwhile.
+static bool child_claim(struct child *child) {
+	const struct child_config *config = child->config;
+	return !config->claim || config->claim->is_open
+		|| memory_claim_open(&child->children->memory, config->claim, config->memory, config->label, children_refusal(child->children, config->cleanup));
 }
 
 // Starts the child, if need be by several tries. Returns false if it was cancelled, or with the error in ret_error->error.
@@ -164,8 +142,8 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 			return true;
 		}
 		if (ret_error->step == SPAWN_CGROUP && !is_shortage(ret_error->error)
-		    && memory_claim_renounce(&child->children->memory, child->claim, ret_error->error)) {
-			(void)claim_memory(child->children, child->config, child->claim); // if that is refused, the next look at `refusal` finds it
+		    && memory_claim_renounce(&child->children->memory, child->config->claim, ret_error->error)) {
+			(void)child_claim(child); // if that is refused, the next look at `refusal` finds it
 			continue;
 		}
 		if (!is_shortage(ret_error->error)
@@ -184,7 +162,7 @@ static void child_guard_file(const struct child *child, const char *path) {
 }
 
 static bool child_start(struct child *child, struct spawn_error *ret_error) {
-	if (!child->claim->is_open && !claim_memory(child->children, child->config, child->claim)) {
+	if (!child_claim(child)) {
 		return false;
 	}
 	if (child->config->forks || child->config->unlink_path) {
@@ -199,7 +177,7 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 	}
 	const struct child_config *config = child->config;
 	children_list(child->children, &child->running);
-	memory_claim_started(&child->children->memory, child->claim, child->running.pid);
+	memory_claim_started(&child->children->memory, config->claim, child->running.pid);
 	if (config->started) {
 		config->started(config->started_arg, child->running.pid, child->running.start);
 	}
@@ -355,7 +333,6 @@ static void child_reap(struct child *child, struct result *ret_result) {
 
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error) {
-	struct memory_claim claim = claim_of(config);
 	struct child child = {
 		.running.config = config,
 		.children = children,
@@ -363,7 +340,6 @@ void child_run(struct children *children, const struct child_config *config, str
 		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},
 		        {.fd = -1, .events = POLLOUT}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}},
 		.paused = {-1, -1},
-		.claim = config->claim ? config->claim : &claim,
 	};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	*ret_error = (struct spawn_error){.error = 0};
@@ -374,7 +350,7 @@ void child_run(struct children *children, const struct child_config *config, str
 			ret_result->start = child.running.start;
 			ret_result->end = now_ns();
 		}
-		memory_claim_close(&children->memory, child.claim);
+		memory_claim_close(&children->memory, config->claim);
 		return;
 	}
 	child_attend(&child);
@@ -394,9 +370,9 @@ void child_run(struct children *children, const struct child_config *config, str
 	bool is_killed = (ret_result->outcome == OUTCOME_SIGNAL && ret_result->term_signal == SIGKILL)
 		|| (ret_result->outcome == OUTCOME_FAILED && ret_result->exit_code == 128 + SIGKILL);
 	uint64_t resident = (uint64_t)ret_result->usage.ru_maxrss * 1024;
-	ret_result->out_of_memory |= memory_claim_learn(&children->memory, child.claim, resident, is_killed);
+	ret_result->out_of_memory |= memory_claim_learn(&children->memory, config->claim, resident, is_killed);
 	// after the last read, as processes left in the cgroup may still write
-	bool ran_out = memory_claim_close(&children->memory, child.claim);
+	bool ran_out = memory_claim_close(&children->memory, config->claim);
 	ret_result->out_of_memory |= ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);
 }
 

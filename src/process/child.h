@@ -191,12 +191,10 @@ struct child_config {
 	const struct output_reader *output_reader; // NULL: stdout and stderr are those of fairpar (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
 	uint64_t memory;             // bytes that it may use or must find available (process/memory.h), 0: no limit
-	struct memory_learned *learned; // what jobs of its batch had: the expected need if `memory` is 0; borrowed, or NULL
-	struct memory_claim *claim;  // made by child_wait_memory(); borrowed. NULL: child_run() waits for the memory itself
+	struct memory_claim *claim;  // for its memory: open, or child_run() opens it and waits for the memory; child_run() closes it. NULL: it needs none
 	const char *label;           // for listings; borrowed during the call
 	bool takes_no_slot;          // it runs beside the slots
 	const void *origin;          // names the attempt in children_cancel() and the like; only compared, never looked into
-	const atomic_bool *awaited;  // true: a running job waits for it, so it gets memory first; or NULL
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
 	const char *unlink_path;     // absolute path of a file that the child makes, or NULL: unlinked if fairpar is killed before the child's end
 	bool forks;                  // likely to have children of its own (a shell): the guardian is started before the child
@@ -204,20 +202,13 @@ struct child_config {
 	bool foreground;             // its process group becomes the foreground group of the terminal stdin_fd
 	void *stack_top;             // of the calling worker, by child_stack_create()
 	const struct starter *starter; // starts the child in place of spawn(); NULL: spawn() does. Of the calling worker
-	// Called on the calling thread; both may be NULL. `waits`: child_wait_memory() has to wait for that many bytes of memory (0: not
-	// known yet). `started`: the child runs; it started at `start` (now_ns() time).
+	// Called on the calling thread, or NULL: the child runs; it started at `start` (now_ns() time).
 	void (*started)(void *arg, pid_t pid, uint64_t start);
-	void (*waits)(void *arg, uint64_t bytes);
-	void *started_arg;           // the first argument of both
+	void *started_arg;
 };
 
 // Returns the flag that is set once no more children are started: clean-up commands if `cleanup`, else all others. Borrowed.
 const atomic_bool *children_refusal(const struct children *children, bool cleanup);
-
-// Makes config->claim, and waits for the memory that the child needs, if any. Returns true once the child may start: child_run() or
-// child_forgo_memory() is to follow. Returns false, with nothing claimed, if the child is refused meanwhile.
-bool child_wait_memory(struct children *children, const struct child_config *config) FP_NODISCARD;
-void child_forgo_memory(struct children *children, const struct child_config *config);
 
 // Makes a stack on which a worker starts its children, for spawn_stack_destroy(). Never returns NULL: without memory fairpar ends.
 void *child_stack_create(void);

@@ -473,7 +473,7 @@ bool memory_claim_renounce(struct memory *memory, struct memory_claim *claim, in
 }
 
 void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid_t pid) {
-	if (!claim->is_open) {
+	if (!claim || !claim->is_open) {
 		return;
 	}
 	fd_close(&claim->group.procs_fd);
@@ -496,7 +496,7 @@ void memory_set_waiting(struct memory *memory, const void *origin, bool waits) {
 }
 
 bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint64_t resident, bool is_killed) {
-	if (!claim->is_open || !claim->learned) {
+	if (!claim || !claim->is_open || !claim->learned) {
 		return false;
 	}
 	bool has_group = claim->group.number > 0;
@@ -516,7 +516,7 @@ bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint6
 }
 
 bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
-	if (!claim->is_open) {
+	if (!claim || !claim->is_open) {
 		return false;
 	}
 	bool ran_out = false;

@@ -60,7 +60,7 @@ struct memory {
 	uint64_t want_due;      // now_ns() time: the running jobs are not looked at before it
 };
 
-// What one job needs, in the memory of its child_run(). A zeroed claim, with bytes 0, does nothing at all.
+// What one job needs: child_config.claim. A zeroed claim is closed.
 struct memory_claim {
 	uint64_t bytes;     // the need that the job declares; 0: `learned` says the need
 	struct memory_learned *learned; // of the job's batch, borrowed; NULL: nothing is learned from the job. Set by the caller
@@ -108,7 +108,7 @@ int memory_claim_prepare(struct memory *memory, struct memory_claim *claim) FP_N
 // closed, to be opened again.
 bool memory_claim_renounce(struct memory *memory, struct memory_claim *claim, int error) FP_NODISCARD;
 
-// Says that the claim's job runs, as process `pid`.
+// The next three do nothing for a claim that is NULL or closed. This one says that the claim's job runs, as process `pid`.
 void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid_t pid);
 
 // Says that the job has ended, that its largest process had `resident` bytes (getrusage(2)), and whether it was killed by SIGKILL

@@ -11,6 +11,7 @@
 #include "base/sync.h"
 #include "base/units.h"
 #include "base/write_limit.h"
+#include "process/memory.h"
 #include "process/signals.h"
 #include "process/sysload.h"
 #include "remote/file_talk.h"
@@ -90,10 +91,6 @@ static void job_free(struct remote_job *job) {
 }
 
 // ---- the gate: --load, --memfree ----
-
-static bool has_gate(const struct remote_worker *worker) {
-	return worker->config->max_load > 0 || worker->config->memfree > 0;
-}
 
 // Sets `why` to the reason why no job may start on this machine now, or leaves it empty, also where /proc does not show load or memory.
 static void check_machine(const struct remote_worker_config *config, struct buf *why) {
@@ -281,6 +278,8 @@ static void run_child(struct remote_job *job, const struct context *context, cha
 	config.origin = config.started_arg = job;
 	config.stack_top = stack_top;
 	config.started = job_started;
+	struct memory_claim claim = {.origin = job};
+	config.claim = config.memory > 0 ? &claim : NULL;
 	child_run(job->worker->children, &config, &ret_end->result, &ret_end->error);
 }
 
@@ -426,7 +425,7 @@ static void begin_job(struct remote_worker *worker, struct channel_job *of, cons
 	struct remote_job *job = new_job(worker, of);
 	job->payload = payload;
 	job->input_fd = input_fd;
-	if (has_gate(worker)) {
+	if (worker->config->max_load > 0 || worker->config->memfree > 0) {
 		list_push_back(&worker->held, &job->link);
 	} else {
 		make_ready(worker, job);

@@ -434,19 +434,17 @@ void stats_add(struct stats_batch *sum, const struct stats_batch *batch) {
 	}
 }
 
-static uint64_t time_of(const struct stats_batch *batch, bool with_long) {
-	return batch->slot_time + (with_long ? batch->long_time : 0);
-}
-
 bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long) {
 	bool *is_chosen = xcalloc(stats->nbatches + 1, sizeof(*is_chosen));
 	for (; most > 0; --most) {
 		size_t best = stats->nbatches;
+		uint64_t most_time = 0;
 		for (size_t i = stats->nbatches; i-- > 0;) {
 			const struct stats_batch *batch = &stats->batches[i];
-			bool is_free = !is_chosen[i] && batch->name[0] != '\0';
-			if (is_free && (best == stats->nbatches || time_of(batch, with_long) >= time_of(&stats->batches[best], with_long))) {
+			uint64_t time = batch->slot_time + (with_long ? batch->long_time : 0);
+			if (!is_chosen[i] && batch->name[0] != '\0' && time >= most_time) {
 				best = i;
+				most_time = time;
 			}
 		}
 		is_chosen[best] = true; // the element behind the last batch, if no other is left

@@ -184,13 +184,10 @@ static void audit(struct jobserver_slots *slots) {
 
 // ---- the event loop ----
 
-static unsigned slots_of(struct jobserver_slots *slots) {
-	return slots->serves ? slots->most - slots->out : 1 + atomic_load_relaxed(&slots->held->n);
-}
-
 // Takes as many tokens as there is work for. Returns how many slots that has brought.
 static unsigned take_wanted(struct jobserver_slots *slots) {
-	unsigned has = slots_of(slots), wanted = pool_demand(slots->pool, slots->most > has ? slots->most - has : 0);
+	unsigned has = slots->serves ? slots->most - slots->out : 1 + atomic_load_relaxed(&slots->held->n);
+	unsigned wanted = pool_demand(slots->pool, slots->most > has ? slots->most - has : 0);
 	unsigned n = slots->serves ? take_out(slots, wanted) : take_held(slots, wanted);
 	slots->polls = n < wanted;
 	if (slots->serves && n > 0) {

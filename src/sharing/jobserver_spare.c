@@ -29,7 +29,7 @@ static void begin_lease(struct jobserver_spare *spare, struct lease_id id, bool 
 	if (!client_use(spare->client, id.number, /* nonce */ 0, &id)) {
 		return;
 	}
-	if (!offers || client_is_contended(spare->client)) {
+	if (!offers || client_state(spare->client)->contended) {
 		client_release(spare->client, id.number);
 		return;
 	}
@@ -63,8 +63,8 @@ bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers) {
 		default: break;
 		}
 	}
-	bool withdraws = spare->lost || !offers || client_is_contended(spare->client);
-	unsigned most = withdraws ? 0 : client_spare_limit(spare->client);
+	bool withdraws = spare->lost || !offers || client_state(spare->client)->contended;
+	unsigned most = withdraws ? 0 : client_state(spare->client)->spare_limit;
 	take_back(spare, most);
 	spare->polls = spare->n > most;
 	unsigned wanted = withdraws || spare->n >= spare->most ? 0 : spare->most - (unsigned)spare->n;
@@ -118,7 +118,7 @@ struct jobserver_spare *jobserver_spare_open(const struct options *options, stru
 		jobserver_spare_close(spare);
 		return NULL;
 	}
-	spare->most = client_bounds(spare->client).most - 1; // the job itself has one slot
+	spare->most = client_state(spare->client)->bounds.most - 1; // the job itself has one slot
 	return spare;
 }
 

@@ -151,7 +151,7 @@ static bool keeps_lease(const struct leases *leases, uint64_t since) {
 	if (leases->lost) {
 		return leases->held == 1;
 	}
-	return leases->nwaiting == 0 && (!client_is_contended(leases->client) || now_ns() < since + QUANTUM);
+	return leases->nwaiting == 0 && (!client_state(leases->client)->contended || now_ns() < since + QUANTUM);
 }
 
 // Gives a lease back, and at once asks for another one, if there is work. Returns whether its slot remains nevertheless: without
@@ -335,11 +335,11 @@ void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
 		case CLIENT_RENEWED:
 			more -= (int)forget_free(leases, 0);
 			ret_changes->renewed = true;
-			ret_changes->slots = client_slots(leases->client);
+			ret_changes->slots = client_state(leases->client)->slots;
 			break;
 		case CLIENT_SLOTS:
-			ret_changes->slots = client_slots(leases->client);
-			ret_changes->why = client_why(leases->client);
+			ret_changes->slots = client_state(leases->client)->slots;
+			ret_changes->why = client_state(leases->client)->why;
 			break;
 		case CLIENT_OBSERVE: ret_changes->observe = true; break;
 		case CLIENT_RANK:
@@ -383,18 +383,18 @@ int leases_fd(const struct leases *leases) {
 // ---- life ----
 
 bool leases_adapt(const struct leases *leases) {
-	const struct slots_bounds bounds = client_bounds(leases->client);
+	const struct slots_bounds bounds = client_state(leases->client)->bounds;
 	return bounds.least > 0 && bounds.least < bounds.most;
 }
 
 // Sets *ret_slots to the number of slots that the run has now. `said`: the most by -j, or 0. Returns the fewest and the most that it may have.
 static struct slots_bounds bound_slots(const struct leases *leases, const struct options *options, unsigned said, unsigned *ret_slots) {
-	unsigned now = client_slots(leases->client), most = said > 0 && said < MOST_POOL_SLOTS ? said : MOST_POOL_SLOTS;
+	unsigned now = client_state(leases->client)->slots, most = said > 0 && said < MOST_POOL_SLOTS ? said : MOST_POOL_SLOTS;
 	unsigned slots = *ret_slots = now < most ? now : most;
 	if (leases_adapt(leases)) {
 		return (struct slots_bounds){1, options->pipe == PIPE_NOT ? most : slots}; // --pipe has blocks for no more jobs than at first
 	}
-	return (struct slots_bounds){client_bounds(leases->client).least == 0 && slots == now ? 0 : slots, slots};
+	return (struct slots_bounds){client_state(leases->client)->bounds.least == 0 && slots == now ? 0 : slots, slots};
 }
 
 // Connects to the fairpar in whose job this one runs, by $FAIRPAR_SOCK. Returns -1 after a message; or 0, without a client if there is

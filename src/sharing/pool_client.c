@@ -51,7 +51,7 @@ static struct slots_bounds bounds_wanted(const struct options *options) {
 
 // Warns if the pool has another number of slots than the options say.
 static void warn_of_slots(const struct client *client, const struct pool_options *pool) {
-	const struct slots_bounds found = client_bounds(client), said = pool->bounds;
+	const struct slots_bounds found = client_state(client)->bounds, said = pool->bounds;
 	char wanted[40], has[40];
 	if (said.most == 0 || (said.least == found.least && said.most == found.most)) {
 		return;

@@ -47,12 +47,8 @@ struct client {
 	int fd;                    // -1 in state SEARCHES
 	struct buf in;
 	size_t at;                 // bytes of `in` that were read
-	unsigned slots;
-	struct slots_bounds bounds;
-	enum controller_reason reason;
+	struct client_state said;
 	unsigned wanted, width;
-	bool contended;
-	unsigned spare_limit;      // 0: none
 	uint64_t nonces;           // state of random_next(), which makes the nonces
 	struct held *held;
 	size_t nheld, held_cap;
@@ -149,9 +145,9 @@ static int hear_welcome(struct client *client) {
 		return open ? 0 : connect_again(client); // the server was about to end
 	}
 	if (frame.type == FRAME_WELCOME) {
-		client->slots = (unsigned)frame.a;
-		client->bounds = (struct slots_bounds){.least = (unsigned)frame.b, .most = (unsigned)frame.c};
-		client->reason = CONTROLLER_KEPT;
+		client->said = (struct client_state){
+			.slots = (unsigned)frame.a, .bounds = {.least = (unsigned)frame.b, .most = (unsigned)frame.c}, .spare_limit = UINT_MAX,
+		};
 		client->state = WELCOME;
 		client->tries = 0;
 		return 0;
@@ -174,7 +170,7 @@ static int start_server(const struct client *client) {
 	if (pool_dir_lock_all(&client->pool_dir, lock_fds) != 0) {
 		return errno;
 	}
-	struct slots_bounds bounds = client->slots > 0 ? client->bounds : client->config.bounds; // a new server gets the bounds of the last one
+	struct slots_bounds bounds = client->said.slots > 0 ? client->said.bounds : client->config.bounds; // a new server gets the bounds of the last one
 	if (bounds.most == 0) {
 		bounds.least = bounds.most = slots_usable_cpus(); // counted only here, as it takes long
 	}
@@ -326,16 +322,8 @@ char *client_memory_path(const struct client *client) {
 	return pool_dir_file(&client->pool_dir, "memory");
 }
 
-unsigned client_slots(const struct client *client) {
-	return client->slots;
-}
-
-struct slots_bounds client_bounds(const struct client *client) {
-	return client->bounds;
-}
-
-const char *client_why(const struct client *client) {
-	return client->reason != CONTROLLER_KEPT ? controller_reason_name(client->reason) : NULL;
+const struct client_state *client_state(const struct client *client) {
+	return &client->said;
 }
 
 void client_want(struct client *client, unsigned n, unsigned width) {
@@ -359,9 +347,10 @@ void client_send_observation(struct client *client, const struct observation *ob
 // Sets the number of slots and the reason. Returns whether the number has changed.
 static bool set_slots(struct client *client, uint64_t slots_and_reason) {
 	unsigned slots = (uint32_t)slots_and_reason;
-	bool differs = slots != client->slots;
-	client->slots = slots;
-	client->reason = (enum controller_reason)STATE_REASON(slots_and_reason);
+	bool differs = slots != client->said.slots;
+	client->said.slots = slots;
+	enum controller_reason reason = (enum controller_reason)STATE_REASON(slots_and_reason);
+	client->said.why = reason != CONTROLLER_KEPT ? controller_reason_name(reason) : NULL;
 	return differs;
 }
 
@@ -412,8 +401,8 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 		}
 		return event;
 	case FRAME_STATE:
-		client->contended = frame->a != 0;
-		client->spare_limit = (unsigned)frame->b;
+		client->said.contended = frame->a != 0;
+		client->said.spare_limit = frame->b > 0 ? (unsigned)frame->b : UINT_MAX;
 		event.type = set_slots(client, frame->c) ? CLIENT_SLOTS : CLIENT_NOTHING;
 		return event;
 	case FRAME_OBSERVE:
@@ -470,8 +459,8 @@ struct client_event client_next(struct client *client) {
 		bool open = fill(client);
 		if (!open && client->in.len == before) {
 			fd_close(&client->fd);
-			client->contended = false; // until the next server says otherwise
-			client->spare_limit = 0;
+			client->said.contended = false; // until the next server says otherwise
+			client->said.spare_limit = UINT_MAX;
 			// a client that may start a server need not wait here for somebody else to do so
 			return seek(client, client->config.starts ? search(client) : reach_server(client));
 		}
@@ -528,14 +517,6 @@ bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, st
 		send_use(client, held);
 	}
 	return true;
-}
-
-bool client_is_contended(const struct client *client) {
-	return client->contended;
-}
-
-unsigned client_spare_limit(const struct client *client) {
-	return client->spare_limit > 0 ? client->spare_limit : UINT_MAX;
 }
 
 bool client_has_input(const struct client *client) {

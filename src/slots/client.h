@@ -81,11 +81,15 @@ uint64_t client_due(const struct client *client);
 // (process/memory.h), for the caller to free.
 char *client_memory_path(const struct client *client);
 
-// The number of slots of the pool; the bounds of that number (equal: it is fixed; least 0: it is not known); and why it was last
-// changed (NULL: it was not).
-unsigned client_slots(const struct client *client);
-struct slots_bounds client_bounds(const struct client *client);
-const char *client_why(const struct client *client);
+// What the server has said last.
+struct client_state {
+	unsigned slots;              // of the pool
+	struct slots_bounds bounds;  // of that number; equal: it is fixed; least 0: it is not known
+	const char *why;             // why it was last changed, or NULL
+	bool contended;              // another client waits for slots
+	unsigned spare_limit;        // of a client with config.spare: how many leases it may keep (lease_spare_limit()); UINT_MAX: all
+};
+const struct client_state *client_state(const struct client *client); // borrowed; it changes in client_next()
 
 // Sets how many more leases, of `width` slots each, this client waits for: `n` replaces the number before. Does not block: each
 // comes as CLIENT_GRANTED.
@@ -111,13 +115,6 @@ bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct l
 // connection to the server has ended. Then the lease is no longer this client's, and client_release() must not be called.
 // `nonce`: that of the job, if the job has run on another lease before; or 0: a new one, of which the server is not told.
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
-
-// True if the server has said that another client waits for slots.
-bool client_is_contended(const struct client *client);
-
-// For a client with config.spare: how many leases it may keep, because another such client waits with fewer; UINT_MAX: all.
-// See lease_spare_limit().
-unsigned client_spare_limit(const struct client *client);
 
 // True if there may be an event for client_next(), though client_fd() is not readable any more.
 bool client_has_input(const struct client *client);

@@ -144,9 +144,11 @@ static void *job_thread(void *arg) {
 	void *stack_top = child_stack_create();
 	struct child_config config = {
 		.path = job->argv[0], .argv = job->argv, .env = world.context->env, .context = world.context,
-		.stdin_fd = job->hold[0], .output_reader = &output_reader, .memory = job->memory, .learned = job->learned, .cleanup = job->cleanup, .label = "thejob",
+		.stdin_fd = job->hold[0], .output_reader = &output_reader, .memory = job->memory, .cleanup = job->cleanup, .label = "thejob",
 		.own_group = true, .stack_top = stack_top,
 	};
+	struct memory_claim claim = {.learned = job->learned};
+	config.claim = job->memory > 0 || job->learned ? &claim : NULL;
 	child_run(world.children, &config, &job->result, &job->error);
 	spawn_stack_destroy(stack_top);
 	close(job->said[1]);

@@ -19,20 +19,20 @@
 //                                   a job needs (memory.c)
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c is what is cloned)
 //   remote/      worker_serve()     a worker on another machine, and the connection to it: frames (frames.def), both ends of it without their I/O;
-//                                   sshlogin.c: the machines, and the command that starts a worker there (ssh, --launch); slurm.c: that of Slurm,
-//                                   which cli/option_hosts.c gives to --launch, as another launcher's would be
+//                                   sshlogin.c: the machines, and the command that starts a worker there (ssh, --launch). Another launcher is a
+//                                   file like slurm.c, which makes such a command; cli/option_hosts.c adds it
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   what is said of a run in words: statistics, summary, status line, --explain
 //   draw/        html_draw()        each file that is made of a whole log (--report, --trace): the page, the timeline, Chrome's trace. Another format is
-//                                   a file here, which record/pictures.c chooses and cli/option_special.c allows
-//   manifest/    manifest_load()    a YAML file: typed batches, or all of its mistakes with their places
+//                                   a file here, also one without pictures; record/pictures.c chooses it, cli/option_special.c allows it
+//   manifest/    manifest_load()    a YAML file, by the one table of its keys (keys.def): typed batches, or all mistakes with their places
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
 //   hosts/       hosts_acquire_place()      hosts.c, the machines of a run; host.c, one of them and the connection to it (host_attempt.c: an attempt there)
 //     host_places.c       how many slots they have, and which attempt gets which
 //     host_list.c         machines that come and leave with a file that changes
 //     host_files.c        files to these machines and back, around an attempt there
-//     launcher.c          the process of such a command, with pipes; whichever command it is
+//     launcher.c          the process of the command that starts a worker, with pipes; whichever command it is
 //     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by Slurm's commands
 //   sharing/     leases_open()      slots that are shared with other programs; an attempt begins and ends there:
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
@@ -50,9 +50,9 @@
 //     retry_queue.c       jobs that wait for their next attempt
 //     terminal.c          jobs that get the terminal (--tty), and questions before jobs (-p)
 //     auto_slots.c        how many jobs run at once by -j auto
-//   gate/        gate_ask()         whether any job may start now, before it has a slot: --delay, --load, --memfree. The gate does not know which
-//                                   job is next: what that job alone needs, such as memory, its attempt claims first of all (exec/attempt.c), and
-//                                   has no slot while it waits (worker_wait_begin(), engine/lend.c)
+//   gate/        gate_ask()         whether any job may start now, before it has a slot: --delay, --load, --memfree. What one job alone needs (as
+//                                   manifest/keys.def and state/job_spec.h have it) its attempt claims (exec/attempt.c), without a slot meanwhile
+//                                   (engine/lend.c): memory (process/memory.c); what is counted for the run alone, from a file in state/
 //   record/      log_sink_open()    what a run leaves and shows:
 //     job_records.c       --joblog, and the jobs that --resume leaves out
 //     added_jobs.c        the jobs of --add; waits.c: jobs that wait for these, and the slots that they give up meanwhile

@@ -35,8 +35,8 @@ static inline bool link_stays_beneath(const char *target, size_t depth) {
 void remove_file(const char *dir, const char *path);
 void remove_tree(const char *path);
 
-// ---- a walk through a tree of directories: the open ones from its top down to the present one. Each is opened below the one before, through no
-// link. At most LEVELS_OPEN have a descriptor; others are opened again by ".." when the walk comes back, and must be the same directories ----
+// ---- a walk through a tree: the directories from its top down to the present one. Each is opened in the one before, never through a link. At most
+// LEVELS_OPEN have a descriptor; the walk opens the others again by ".." when it comes back, and fails if they are not the same directories ----
 
 enum { LEVELS_MOST = 512, LEVELS_OPEN = 32 };
 

@@ -1,4 +1,4 @@
-// The files that options name: no file is written for two of them, or read and written.
+// The files that options name. No file may be written for two options, or read for one and written for another.
 
 #include "cli/options.h"
 

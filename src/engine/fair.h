@@ -153,7 +153,7 @@ void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 // Gives the queue a rate: at least so many nanoseconds from a pick to the next; 0: none. May allocate.
 void fair_set_rate(struct fair *fair, struct fair_queue *queue, uint64_t interval, uint64_t now);
 
-// Changes the time of the queue's next token: an item was picked before but begins only now, or gives its token back.
+// Changes the time of the queue's next token, because an item that was picked before begins only now, or gives its token back.
 void fair_set_due(struct fair *fair, struct fair_queue *queue, uint64_t due, uint64_t now);
 
 // Makes those queues eligible again whose token has come by `now`.

@@ -30,7 +30,7 @@
 
 enum {
 	HEAD_EVERY = 16, // each 16th pick of a queue takes its head first
-	WAITING_MOST = 64, // items of a group that wait without slots, before others pass them no more [E17]
+	WAITING_MOST = 64, // while so many items of a group wait without slots, only entries of the front start [E17]
 	LENGTHS = 15,    // how many last items of a queue give the median length that its next one is expected to take
 	ITEM_LAST = 1 << 4, // in the flags of a queue's last item, which nobody cancels; enum work_flags has the others
 };
@@ -146,9 +146,9 @@ struct queue {
 	uint8_t picks;
 	uint32_t widest;         // most slots that any of its items so far takes; 0: it has had none
 	uint64_t submitted;
-	uint64_t limit_left;     // see struct facts, as the next one
+	uint64_t limit_left;     // for struct facts, as is limit_why
 	int limit_why;
-	unsigned holds;          // its items that wait, and before which it starts nothing [E17]
+	unsigned holds;          // its items between worker_wait_begin() and worker_wait_end(), during which it is paused [E17]
 	size_t bytes;            // of the queued items, without those in the front and in `exempt`
 	struct list items;       // the oldest items, in memory
 	struct list extents;     // the items behind those, on disk

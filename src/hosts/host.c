@@ -1,5 +1,5 @@
 // A machine: how it is made, the thread of its connection, and what follows from what its worker says. The thread starts the launcher, moves bytes
-// between it, the protocol (dispatcher_end.h) and the attempts, and starts it anew when it has gone. All waiting is in one poll().
+// between it, the protocol (dispatcher_end.h) and the attempts, and starts another when it has ended. All waiting is in one poll().
 //
 // A host has slots while it is up: when its connection comes or goes, host_set_slots() gives the pool as many more or takes them back. An attempt
 // whose connection is lost ends with result.lost, and exec/job_run.c runs the job again, for which it acquires another place: on another host, or
@@ -39,7 +39,7 @@ enum {
 	KEY_S = 5,                // that ssh-keygen may take
 };
 
-// Whether its worker takes attempts. On its thread.
+// Whether the host's worker takes attempts. On the host's thread.
 static bool takes_attempts(const struct host *host) {
 	return host->connection && host->connection->is_up && !host->connection->is_leaving;
 }
@@ -78,15 +78,15 @@ bool host_submit(struct host_attempt *attempt) {
 static void end_attempt(struct host *host, struct host_attempt *attempt, enum lost lost) {
 	struct result *result = &attempt->result;
 	bool has_run = lost != LOST_UNSENT && result->outcome != OUTCOME_SPAWN_ERROR && result->start > 0;
-	bool is_natural = result->outcome <= OUTCOME_SIGNAL; // it is what a process makes of itself
+	bool is_natural = result->outcome <= OUTCOME_SIGNAL; // fairpar has not ended the process
 	result->lost = lost;
 	mutex_lock(&host->lock);
 	attempt->state = ATTEMPT_ENDED;
-	attempt->start = has_run && attempt->start == 0 ? result->start : attempt->start; // its worker was lost before it could tell
+	attempt->start = has_run && attempt->start == 0 ? result->start : attempt->start; // no `started` frame came
 	attempt->is_doubted = host->login->is_slurm && lost == LOST_NOT && !attempt->talk && is_natural;
 	host->ndoubted += attempt->is_doubted;
 	list_remove(&attempt->link);
-	wake_attempt(attempt); // with the lock: who sees that it has ended closes the descriptor
+	wake_attempt(attempt); // with the lock: the thread that sees ATTEMPT_ENDED closes the descriptor
 	mutex_unlock(&host->lock);
 }
 
@@ -136,7 +136,7 @@ static bool has_other_host(const struct host *host, const struct hosts_binding *
 	return false;
 }
 
-// Returns the part of the message that a host has failed which says where its jobs go. `reruns`: some ran there, and are run again. With the lock.
+// Returns the end of the message about a host that has failed: where its jobs go. `reruns`: some ran there, and are run again. With the lock.
 static const char *retry_note(const struct host *host, bool reruns) {
 	if (host->state == HOST_ENDED || host->is_removed) {
 		return "";
@@ -188,8 +188,8 @@ static void host_down(struct host *host, const char *why, bool was_up, bool bye)
 
 // ---- what the worker says ----
 
-// Sends what jobs there inherit: over ssh what --env names, by --launch all. A pilot has all of it from srun, with what Slurm adds: its number, and
-// which devices are its own.
+// Sends the environment that jobs there inherit: over ssh the variables that --env names, by --launch all. A pilot has all of it from srun, with the
+// variables that Slurm adds, such as the number of its job and its devices.
 static void send_env(struct host *host) {
 	FP_CLEANUP(buf_fini) struct buf env = BUF_INIT;
 	bool is_launched = host->login->kind == SSHLOGIN_LAUNCH;
@@ -267,7 +267,7 @@ static int on_program_requested(void *arg, const char *machine, struct buf *ret_
 static void on_started(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
-	host->pause = 0; // only now: one that is connected, but takes no job, is not to be tried again without end
+	host->pause = 0; // only now: where a connection comes but no job starts, the pauses are to grow
 	if (attempt) {
 		mutex_lock(&host->lock);
 		attempt->state = ATTEMPT_STARTED;
@@ -281,7 +281,7 @@ static void on_started(void *arg, struct channel_job *job, uint64_t pid, uint64_
 static void on_output(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
-	if (!attempt) { // stuck: it goes on, so that it may end
+	if (!attempt) { // stuck: its output is dropped, so that it can go on to its end
 		channel_acknowledge(&host->connection->channel, job->number, n);
 		return;
 	}
@@ -301,7 +301,7 @@ static void set_times(const struct host *host, struct host_attempt *attempt, uin
 	result->start = never_started ? 0 : u64_minus(result->end, wall);
 }
 
-// So many jobs there were told to end and have not, although their attempts count as ended here.
+// Notes how many jobs there were told to end and have not, although their attempts count as ended here.
 static void set_stuck(struct host *host, unsigned jobs) {
 	mutex_lock(&host->hosts->lock);
 	host->stuck = jobs;
@@ -359,7 +359,7 @@ static void on_overdue(void *arg, struct channel_job *job) {
 	attempt->result = (struct result){.outcome = attempt->order_sent == ORDER_EXPIRE ? OUTCOME_TIMEOUT : OUTCOME_CANCELLED};
 	set_times(host, attempt, attempt->start ? u64_minus(host->now, attempt->start) : 0);
 	job->owner = NULL;
-	set_stuck(host, host->stuck + 1); // first: its slot is not to be given to another one
+	set_stuck(host, host->stuck + 1); // first: its slot is not to be given to another job
 	end_attempt(host, attempt, LOST_NOT);
 }
 
@@ -406,8 +406,8 @@ static bool is_key_unknown(const struct host *host) {
 	       launcher_run(&command, /* cut_fd */ -1, now_ns() + KEY_S * NS_PER_S, &out, &why) != 0;
 }
 
-// Says that a connection is about to begin: returns 0, or when to ask again (now_ns() time). Of machines over ssh many may be behind one; those
-// whose key may be asked about begin one after another.
+// Says that a connection is about to begin: returns 0, or when to ask again (now_ns() time). Only some connections by ssh
+// begin at once, as many machines may be behind one gateway; those whose key may be asked about begin one after another.
 static uint64_t may_begin(struct host *host) {
 	struct hosts *hosts = host->hosts;
 	uint64_t now = host->now;
@@ -473,7 +473,7 @@ static void disconnect(struct host *host, const char *why) {
 	}
 	bool was_up = takes_attempts(host), bye = host->connection->is_leaving || !wanted;
 	if (reports && (was_up || !bye)) {
-		host_down(host, buf_str(&text), was_up, bye); // first: nothing is to be given to it
+		host_down(host, buf_str(&text), was_up, bye); // first, so that it gets no more attempts
 	}
 	channel_break(&host->connection->channel, buf_str(&text));
 	dispatcher_end_lose_jobs(host->connection);
@@ -615,7 +615,7 @@ static void process_attempts(struct host *host) {
 	mutex_lock(&host->lock);
 	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
 		check_deadline(host, attempt);
-		// the files of a job that still ran there
+		// a worker that leaves still takes the files of its last jobs
 		bool takes = takes_attempts(host) || (attempt->talk && host->connection && host->connection->is_leaving && !host->released);
 		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!takes || attempt->order != ORDER_NONE);
 		if (refuses) {

@@ -29,7 +29,7 @@ struct glob_walk {
 	bool wants_directories;      // the pattern ends with a slash
 	struct buf path;             // so far: empty, or with a slash at its end
 	size_t ndir;                 // bytes of the path that name the caller's directory, and are no part of a match
-	unsigned depth;              // directories below a ** that are being gone through
+	unsigned depth;              // calls of walk_directories() that have not returned
 	struct arena texts;          // of the matches
 	const char **matches;
 	size_t nmatches, matches_cap;
@@ -45,7 +45,7 @@ static void cut_path(struct glob_walk *walk, size_t len) {
 static int fail(struct glob_walk *walk, const char *verb, const char *path, int error) {
 	struct buf message = BUF_INIT;
 	size_t len = strlen(path);
-	len -= len > 1 && path[len - 1] == '/'; // without the slash behind a directory that was to be gone through
+	len -= len > 1 && path[len - 1] == '/'; // without the slash that the walk puts behind a directory
 	buf_printf(&message, "cannot %s '", verb);
 	buf_add_escaped(&message, path, len, 200);
 	buf_printf(&message, "': %s", strerror(error));
@@ -53,7 +53,7 @@ static int fail(struct glob_walk *walk, const char *verb, const char *path, int 
 	return -1;
 }
 
-// Returns true if the path names nothing, or no directory to go through: then there is no match, but nothing was missed.
+// Returns true if the error only means that there is no match: nothing has that path, or what is to be a directory is none.
 static bool is_absence(int error) {
 	return error == ENOENT || error == ENOTDIR || error == ELOOP;
 }

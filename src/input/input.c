@@ -213,7 +213,7 @@ static bool joint_add(struct joint *joint, struct line *line, const char *betwee
 	return !joint->is_open;
 }
 
-// Where no line follows: a record that the end of the input cuts off is given as it is.
+// At the end of the source: gives a record that the end cuts off as it is.
 static enum input_status joint_end(struct joint *joint, enum input_status status, struct line *ret_line) {
 	if (status != INPUT_END || !joint->is_open) {
 		return status;

@@ -145,7 +145,7 @@ static bool is_run_start(const char *line, size_t len) {
 	return len >= sizeof(start) - 1 && memcmp(line, start, sizeof(start) - 1) == 0;
 }
 
-// Finds the last run of a file that was appended to, and goes there. Returns 0, or -1 after a message.
+// Finds the last run in a file that several were appended to, and goes on reading at its first line. Returns 0, or -1 after a message.
 static int find_last_run(struct log_reader *reader) {
 	uint64_t found = 0, found_line = 0;
 	bool failed = false;

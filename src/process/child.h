@@ -202,7 +202,7 @@ struct child_config {
 	bool foreground;             // its process group becomes the foreground group of the terminal stdin_fd
 	void *stack_top;             // of the calling worker, by child_stack_create()
 	const struct starter *starter; // starts the child in place of spawn(); NULL: spawn() does. Of the calling worker
-	// Called on the calling thread, or NULL: the child runs; it started at `start` (now_ns() time).
+	// Called on the calling thread once the child runs, with the time of its start (now_ns()); or NULL.
 	void (*started)(void *arg, pid_t pid, uint64_t start);
 	void *started_arg;
 };

@@ -188,7 +188,7 @@ static bool running_has_ended(const struct running_child *running) {
 	return waitid(P_PID, (id_t)running->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
-// ---- the end of one, step by step; under the lock ----
+// ---- the end of one child, step by step; under the lock ----
 
 // Sends the step, and SIGCONT behind it: a stopped process takes no other signal than SIGKILL.
 static void send_step(struct children *children, struct running_child *running, unsigned step, uint64_t now) {
@@ -384,7 +384,7 @@ void children_await_starts(struct children *children) {
 
 unsigned children_signal(struct children *children, int signal) {
 	mutex_lock(&children->lock);
-	uint64_t now = now_ns(), stopped = 0; // read before the stop, by which this process may be stopped too
+	uint64_t now = now_ns(), stopped = 0; // read first: this process may be stopped before it has sent all signals
 	if (signal == SIGCONT && children->stopped_at) {
 		stopped = now - children->stopped_at;
 		children->stopped += stopped;
@@ -454,7 +454,7 @@ void children_kill(struct children *children) {
 
 uint64_t children_term_step(struct children *children, uint64_t now) {
 	uint64_t next = TIME_NEVER;
-	if (atomic_load_relaxed(&children->nmarked) == 0) { // whoever marks a child has its worker or the event loop call again
+	if (atomic_load_relaxed(&children->nmarked) == 0) { // whoever marks a child makes its worker or the event loop call this again
 		return next;
 	}
 	mutex_lock(&children->lock);
@@ -600,7 +600,7 @@ static void visit(struct children *children, bool stopped_only, void (*fn)(void 
 			.pid = running->pid,
 			.start = running->start,
 			.label = xstrdup(running->config->label ? running->config->label : ""), // the job may end while fn prints
-			.last = stopped_only ? NULL : output_reader_last_line(running->config->output_reader), // under the lock, so that the child is there
+			.last = stopped_only ? NULL : output_reader_last_line(running->config->output_reader), // under the lock: the reader is there while its child is listed
 			.stop_signal = stopped ? info.si_status : 0,
 		};
 	}

@@ -47,7 +47,7 @@ int plain_child_start(const char *path, char *const *argv, const struct context 
 
 int plain_child_wait(struct plain_child *child, int *ret_signal) {
 	int status = 0;
-	atomic_store_release(&child->guardian.table->targets[0], 0); // before the number may become another's
+	atomic_store_release(&child->guardian.table->targets[0], 0); // before another process can get the pid
 	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
 	}
 	fd_close(&child->pidfd);

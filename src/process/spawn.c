@@ -6,8 +6,8 @@
 // - no locks, no allocation, no handlers: other threads of fairpar run on beside it;
 // - system calls by number where the C library or a sanitizer would keep records in the memory that is not the child's;
 // - signals stay blocked until the very end, so that nothing runs here that was meant for the job.
-// CLONE_PIDFD gives the descriptor by which the child is waited for, without a moment in which the pid could be
-// another's.
+// CLONE_PIDFD gives the descriptor by which the child is waited for, without a moment in which another process could
+// have the pid.
 
 #include "process/spawn.h"
 
@@ -245,7 +245,7 @@ UNCHECKED static int child_main(void *arg) {
 void spawn_discard(const struct spawn_config *config, pid_t pid, int *pidfd) {
 	fd_close(pidfd);
 	if (config->listed) {
-		atomic_store_release(config->listed, 0); // before the pid can be another's
+		atomic_store_release(config->listed, 0); // before another process can get the pid
 	}
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
 	}

@@ -36,7 +36,7 @@ static const char *auth_of(const char *word) {
 	return begins(word, auth_word) ? word + sizeof(auth_word) - 1 : begins(word, fds_word) ? word + sizeof(fds_word) - 1 : NULL;
 }
 
-// Is that the "--" behind which variables stand?
+// Whether the word is the "--" behind which variables stand.
 static bool is_end(const char *word, size_t len) {
 	return len == 2 && begins(word, "--");
 }
@@ -122,7 +122,8 @@ static int reopen(int fd, int mode) {
 	return open(buf_str(&name), mode | O_NONBLOCK | O_CLOEXEC);
 }
 
-// Checks that `fd` is an end of a pipe: if make has closed it, it may be another file by now. Returns 0, or an errno of jobserver_connect().
+// Checks that `fd` is an end of a pipe: if make has closed the pipe, the number may stand for another file. Returns 0, or an errno of
+// jobserver_connect().
 static int check_pipe_end(int fd, int other_mode) {
 	struct stat st;
 	int flags = fcntl(fd, F_GETFL);
@@ -191,8 +192,8 @@ static int create_pipe(struct jobserver *jobserver) {
 
 static const char fifo_prefix[] = "fairpar-jobserver-";
 
-// Is that a FIFO of this user that nobody has open to read (fifo(7): ENXIO)? Then a fairpar that was killed has left it
-// over: one that lives has its own FIFO open.
+// Whether the file is a FIFO of this user that nobody has open to read (fifo(7): ENXIO). Then it was left behind by a fairpar that
+// was killed: one that runs has its own FIFO open.
 static bool is_left_over(int dir_fd, const char *name) {
 	struct stat st;
 	if (strncmp(name, fifo_prefix, sizeof(fifo_prefix) - 1) != 0 || fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0
@@ -227,7 +228,7 @@ static int create_fifo(const char *dir, struct jobserver *jobserver) {
 		closedir(entries);
 	}
 	int result;
-	do { // another fairpar may take it for left over before it is open
+	do { // until the FIFO is open, another fairpar may take it for one that was left behind, and remove it
 		if (mkfifo(path, 0600) != 0) {
 			return -1;
 		}
@@ -250,7 +251,7 @@ int jobserver_create(enum jobserver_form form, const char *dir, struct jobserver
 
 void jobserver_close(struct jobserver *jobserver) {
 	if (jobserver->path) {
-		(void)!unlink(jobserver->path); // somebody may have tidied up
+		(void)!unlink(jobserver->path); // somebody may have removed it
 	}
 	fd_close(&jobserver->in_fd);
 	fd_close(&jobserver->out_fd);

@@ -114,9 +114,9 @@ struct attempt_stats {
 	bool started;          // publish_job_start() was called for it
 	uint64_t queued;       // nanoseconds from its queueing to its start
 	uint64_t wait_since;   // when it began to wait for memory or a machine, now_ns() time; 0: it did not, or no longer does
-	enum event_why wait_why; // … what it waits for then
+	enum event_why wait_why; // what it waits for, while wait_since is not 0
 	uint64_t held;         // nanoseconds that it waited at the gate, for memory or for a machine, whichever was longest
-	enum event_why held_why; // … what it waited for then
+	enum event_why held_why; // what it waited for in that time
 	uint64_t out_bytes, err_bytes;
 	uint64_t item_bytes;   // of stdout that became items (exec/submission.h)
 	struct buf why;        // why it could not be started

@@ -10,7 +10,7 @@
 struct retry_queue {
 	const struct retry_calls *calls;
 	mutex lock;
-	struct list jobs;    // by job.due; first come, first served
+	struct list jobs;    // sorted by job.due; of those due at the same time the one that was added first comes first
 	bool stopped;
 };
 

@@ -30,7 +30,7 @@ struct run {
 	// what is to be done: set before the first job starts, constant from then on
 	const struct options *options;
 	struct context *context;                    // what fairpar was started with; borrowed from main
-	const char *cwd;                            // of fairpar, with a manifest; owned
+	const char *cwd;                            // fairpar's current directory if there is a manifest, else NULL; owned
 	struct manifest *manifest;                  // or NULL
 	struct halt halt;                           // --halt, or what the manifest says
 	struct job_spec spec;                       // of the command line
@@ -56,7 +56,7 @@ struct run {
 	struct children *children;                  // the attempts that run on this machine
 	struct hosts *hosts;                        // -S: the slots are those of several machines; or NULL
 	struct leases *leases;                      // of a pool or a run that this one runs in, or NULL: the slots are the run's own
-	struct jobserver_slots *jobserver;          // the make's jobserver that has the slots, or the run's for its jobs (--jobserver); or NULL
+	struct jobserver_slots *jobserver;          // make's, from which the slots come, or the run's own for its jobs (--jobserver); or NULL
 	struct nested *nested;                      // knows the attempts that run, and lends their slots to fairpars in them; or NULL
 	struct added_jobs *added_jobs;              // the jobs added by --add, and the processes that wait for them; NULL: there can be none
 	struct control *control;                    // answers the processes that send requests to the run, or NULL

@@ -38,8 +38,8 @@ static inline size_t text_len(const char *text) {
 	return text ? strlen(text) : 0;
 }
 
-// Copies the object of `size` bytes, and behind it the texts of its `n` members in `texts`, with a NUL behind each. The members point to
-// the copied texts then, in the copy as in the object itself. The caller frees the copy, with its texts, by one free().
+// Copies the object of `size` bytes, and behind it the texts of its `n` members in `texts`, with a NUL behind each. Afterwards
+// these members point to the copied texts, both in the copy and in the object itself. The caller frees the copy, with its texts, by one free().
 void *copy_with_texts(const void *object, size_t size, const struct text_member *texts, size_t n) FP_MALLOC;
 
 // Frees *mem, which is the address of a pointer; errno stays. A local pointer that is freed at the end of its block, however
@@ -68,7 +68,7 @@ void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id);
 #include <string.h>
 #include <unistd.h>
 
-// With clang and _FORTIFY_SOURCE, glibc defines sprintf as a macro (bits/stdio2.h), and clang warns of a poisoned name that is one
+// With clang and _FORTIFY_SOURCE, glibc defines sprintf as a macro (bits/stdio2.h), and clang warns if a poisoned name is a macro
 #undef sprintf
 
 #pragma GCC poison strcpy strcat sprintf vsprintf gets strtok system popen usleep atoi atol

@@ -232,7 +232,7 @@ static char *carve(struct arena *arena, size_t size, size_t align) {
 	}
 	size_t next = arena->next > 0 ? arena->next : FIRST_BLOCK;
 	size_t bytes = size > next / 4 ? size : next;
-	struct arena_block *block = xcalloc(1, sizeof(*block) + bytes); // fresh pages stay untouched until they are used
+	struct arena_block *block = xcalloc(1, sizeof(*block) + bytes); // calloc() does not write to fresh pages: those that are never used take no memory
 	if (bytes == size && arena->blocks) {
 		block->next = arena->blocks->next;
 		arena->blocks->next = block;

@@ -65,7 +65,7 @@ size_t utf8_decode(const char *s, size_t len, uint32_t *ret_char);
 size_t utf8_length(const char *s, size_t len);
 
 // Appends the bytes for a human: control bytes and invalid ones as \n, \t, \xHH, cut after `max` bytes with "...".
-// For messages and, on a terminal, for everything that shows an item: a file name must not drive the terminal.
+// For messages and, on a terminal, for everything that shows an item: a file name must not control the terminal.
 void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max);
 
 // Appends the bytes in the form for `fd`: if that is a terminal, escaped except for newlines and tabs; else unchanged.

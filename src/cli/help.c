@@ -315,7 +315,7 @@ static void add_manifest(struct buf *text, const struct option_info *option) {
 	}
 }
 
-// The scripts without options, as the Makefile puts them into the program. In place of each `word`, `add` writes what it has of each option.
+// The scripts without options, as the Makefile puts them into the program. In place of each `word` stands what `add` appends for each option.
 extern const char skeleton_bash[], skeleton_zsh[], skeleton_fish[];
 static const struct {
 	const char *shell, *skeleton;

@@ -140,7 +140,7 @@ struct options {
 	const char *manifest;            // FILE, "-" is stdin; or NULL
 	const char **names;              // of the batches asked for, in argv; without names: all batches
 	size_t nnames;
-	bool check;                      // --check, or else
+	bool check;                      // --check
 	enum manifest_listing listing;   // of --list
 
 	struct semaphore_options sem;
@@ -260,7 +260,7 @@ struct options {
 
 	// results
 	const char *results;             // --results, or NULL
-	bool files;                      // --files, with
+	bool files;                      // --files or --files0
 	bool files_nul;                  // --files0: a NUL behind each name
 };
 

@@ -102,7 +102,7 @@ void options_set_default_term_seq(struct options *options, const char *text);
 
 // ---- help.c: what is printed from the option table ----
 
-// Append the texts of -h (a line for each option of every day), of --help, and of a start without anything to do.
+// Append the texts of -h (a line for each everyday option), of --help, and of a start that has nothing to run.
 void help_short(struct buf *text);
 void help_long(struct buf *text);
 void help_concise(struct buf *text);
@@ -125,6 +125,6 @@ int option_conflicts_check(const struct options *options);
 // blocks of data, without --pipe.
 void option_ineffective_warn(const struct options *options);
 
-// Warns if $PARALLEL or GNU parallel's file of options has options, for fairpar reads neither (parallel(1), PROFILE FILES). For
-// a command line that runs a command.
+// Warns if $PARALLEL or GNU parallel's file of options has options, because fairpar reads neither (parallel(1), PROFILE FILES).
+// To be called for a command line that runs a command.
 void option_profile_warn(const struct options *options);

@@ -1,6 +1,6 @@
 // Writes a run as Chrome trace events (--trace): JSON that Perfetto and speedscope open.
 //
-// The format: "Trace Event Format", Google, 2016. It demands no order, but readers hold less in memory with one.
+// The format: "Trace Event Format", Google, 2016. The events may come in any order, but readers need less memory if they are sorted.
 
 #include "draw/draw.h"
 
@@ -42,7 +42,7 @@ struct chrome {
 	unsigned nslots, ntracks; // tids are 1 to ntracks: slots first
 	struct origins *origins; // by seq
 	uint64_t ids;            // of arrows and waits so far
-	int32_t (*counters)[COUNTERS][CHROME_SAMPLES + 1]; // [class][counter][sample]: change of how many run or wait
+	int32_t (*counters)[COUNTERS][CHROME_SAMPLES + 1]; // [class][counter][sample]: change of the number that run or wait
 	bool first;              // nothing was written yet
 };
 

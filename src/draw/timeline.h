@@ -83,7 +83,7 @@ enum bar_flag {
 	BAR_OPEN = 1 << 5,       // still ran when the log ended
 	BAR_MORE = 1 << 6,       // another slot of a job that takes several
 	BAR_INNER = 1 << 7,      // the slot was lent to a run in the job
-	BAR_LEAD = 1 << 8,       // of timeline.seen alone: a bar has a lead
+	BAR_LEAD = 1 << 8,       // only in timeline.seen: a bar has `lead` before `from`
 };
 
 struct bar {
@@ -91,7 +91,7 @@ struct bar {
 	unsigned char class, flags;
 	unsigned char depth;     // BAR_INNER: the number of bars behind it, of the job and of runs above; else 0
 	uint64_t from, to;       // event time
-	uint64_t lead;           // event time since when the job was queued and its lane empty, if that is TIMELINE_LEAD wide
+	uint64_t lead;           // event time since when the job was queued and its lane empty; `from` if that wait is narrower than TIMELINE_LEAD
 	const char *text;        // the bar's text, in lines; any bytes
 	size_t text_len;
 };

@@ -16,7 +16,7 @@
 // makes the queues eligible again whose token has come. Items may be exempt from the rate (fair_arrive_exempt()): these are picked
 // while the rate holds the others.
 //
-// Under time the caller may report what it has measured. fair_learn() sets the median length of a queue's items. An item counts as
+// Under time (fair.time) the caller may report what it has measured. fair_learn() sets the median length of a queue's items. An item counts as
 // running from fair_expect() to fair_unexpect(): so the slot-time that it is still expected to take counts before it has passed.
 
 #pragma once
@@ -162,7 +162,7 @@ void fair_release(struct fair *fair, uint64_t now);
 // Returns when the first queue that waits for a token gets one. Only if fair->nheld > 0.
 uint64_t fair_next_due(const struct fair *fair);
 
-// fair_arrive(): `n` more items wait. fair_withdraw(): `n` items less wait, as they were cancelled; items that are exempt from the rate
+// fair_arrive(): `n` more items wait. fair_withdraw(): `n` items less wait, because they were cancelled; items that are exempt from the rate
 // are withdrawn last.
 void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
 void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);

@@ -21,7 +21,7 @@ struct submission {
 	struct batch *batch;      // the queue's user; the submission holds a reference
 	struct submission *next;  // --onall: the submission of the next machine, which gets the same items; or NULL
 	uint64_t from;            // seq of the job that emits the items, or 0
-	bool again;               // that job has changed since the joblog: the items are not taken as done
+	bool again;               // that job has changed since the joblog was written: the items do not count as done
 	struct buf bytes;         // the items, by item_write()
 	struct submission_item {
 		size_t at, size;  // in `bytes`
@@ -31,8 +31,8 @@ struct submission {
 	} *items;
 	size_t n, cap;            // of `items`
 	size_t nitems;            // items that they stand for
-	uint64_t queued;          // the time of the first item, for all; or, if a job emits them, which is slow, of each
-	size_t counted;           // those of `nitems` that publish_queued() has counted: an item is known before it can have ended
+	uint64_t queued;          // time of the first item, which counts for all; if a job emits the items, which may be slow: time of the last one
+	size_t counted;           // those of `nitems` that publish_queued() has counted: an item is counted before it can end
 };
 
 // What an item is made from.

@@ -29,14 +29,14 @@ enum {
 	READ_BYTES = 64 * 1024,
 	BACKOFF_FIRST_S = 1, BACKOFF_MOST_S = 60,
 	END_GRACE_MS = 2000,      // for a launcher whose pipes were closed
-	DEADLINE_GRACE_MS = 1000, // for a job that is out of time, and that its worker is to end by itself
+	DEADLINE_GRACE_MS = 1000, // for a job whose time is up: its worker is to end it without being told
 	KILL_GRACE_MS = 2000,     // for what runs at the other end, after HOSTS_KILL
 	LINES_MOST = 20,          // lines of a launcher that are passed on, for each connection, LINE_BYTES of each
 	NOISE_IN_LINE = 200,      // bytes of the other end's noise in a message
 	MESSAGE_MOST = 600,       // bytes of what a machine or its launcher says, as it is shown
-	BEGIN_MOST = 8, BEGIN_S = 2, // connections by ssh that begin at once, while they have not answered for so long: sshd's MaxStartups is 10:30:100
+	BEGIN_MOST = 8, BEGIN_S = 2, // unanswered connections by ssh, begun in so many seconds, beyond which none begins: sshd's MaxStartups is 10:30:100
 	BEGIN_CHECK_MS = 50,
-	KEY_S = 5,                // that ssh-keygen may take
+	KEY_S = 5,                // seconds that ssh-keygen may take
 };
 
 // Whether the host's worker takes attempts. On the host's thread.
@@ -124,7 +124,7 @@ static const struct sshlogin *find_node(struct hosts *hosts, const char *name, c
 	return &node->login;
 }
 
-// Whether there is another host, of these if `binding` is not NULL, that has not failed. With hosts.lock.
+// Whether another host, one of the binding's if `binding` is not NULL, has not failed. With hosts.lock.
 static bool has_other_host(const struct host *host, const struct hosts_binding *binding) {
 	const struct hosts *hosts = host->hosts;
 	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
@@ -152,7 +152,8 @@ static const char *retry_note(const struct host *host, bool reruns) {
 	return reruns ? "; its jobs run again when it is back" : host->was_up ? "; it is tried again" : "";
 }
 
-// `was_up`: its worker took attempts; else the connection has failed. `bye`: the worker has said goodbye, and its jobs go on; else they are lost.
+// Notes and reports that the host takes no more jobs. `was_up`: its worker took attempts; else the connection has failed. `bye`: the worker has
+// said goodbye, and its jobs go on; else they are lost.
 static void host_down(struct host *host, const char *why, bool was_up, bool bye) {
 	struct hosts *hosts = host->hosts;
 	FP_CLEANUP(buf_fini) struct buf cause = BUF_INIT;
@@ -182,7 +183,7 @@ static void host_down(struct host *host, const char *why, bool was_up, bool bye)
 	} else if (says) {
 		diag_warn("%s: %s: %s%s", host->login->name, what, buf_str(&cause), next);
 	}
-	hosts_refresh_list(hosts); // the end of a job does so, too, but none may run
+	hosts_refresh_list(hosts); // the end of a job does so, too, but perhaps no job runs
 	wakeup_post(hosts->wake_fd); // it may have been the last host
 }
 
@@ -242,7 +243,7 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	}
 	mutex_unlock(&hosts->lock);
 	if (says) {
-		diag_note("%s: waiting: %s", host->login->name, buf_str(&host->brake)); // no other thread changes that
+		diag_note("%s: waiting: %s", host->login->name, buf_str(&host->brake)); // no other thread changes host->brake
 	}
 }
 
@@ -331,7 +332,7 @@ static void on_done(void *arg, const struct channel_job *job, const struct job_e
 // Notes when the connection ends (lost_at) or is about to (bye_at), and wakes the threads that doubt the end of an attempt there.
 static void note_end(struct host *host, uint64_t *at) {
 	mutex_lock(&host->lock);
-	host->bye_at = 0; // of the connection before
+	host->bye_at = 0; // it may be that of the previous connection
 	*at = host->now;
 	cond_broadcast(&host->changed);
 	mutex_unlock(&host->lock);
@@ -367,7 +368,7 @@ static void on_lost(void *arg, const struct channel_job *job) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
 	if (attempt) {
-		bool is_late = !job->is_unsent && attempt->order_sent == ORDER_EXPIRE; // the worker has not answered: it counts as timed out all the same
+		bool is_late = !job->is_unsent && attempt->order_sent == ORDER_EXPIRE; // it counts as timed out although the worker has not answered
 		attempt->result = (struct result){.outcome = OUTCOME_TIMEOUT, .start = attempt->start ? attempt->start : host->now, .end = host->now};
 		end_attempt(host, attempt, is_late ? LOST_NOT : job->is_unsent ? LOST_UNSENT : LOST_SILENT);
 	}
@@ -390,7 +391,7 @@ static const struct dispatcher_calls dispatcher_calls = {
 
 // ---- the connection ----
 
-// Whether ssh itself is to connect, and would ask about the machine's key. A name of ssh_config(5) is looked for as it is.
+// Whether ssh itself is to connect, and would ask about the machine's key. An alias of ssh_config(5) is not resolved first.
 static bool is_key_unknown(const struct host *host) {
 	const struct sshlogin *login = host->login;
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
@@ -439,11 +440,12 @@ static void report_closed(struct host *host) {
 		mutex_unlock(&host->lock);
 		host->retry_at = 0;
 		pilots_on_closed(host);
-		wakeup_post(host->hosts->wake_fd); // it may have been the last
+		wakeup_post(host->hosts->wake_fd); // it may have been the last pilot
 	}
 }
 
-// Appends the last lines of the launcher, or else the noise of the other end, which may explain why there is no connection.
+// Appends the last lines of the launcher, or if there are none, what the other end wrote before the protocol began: they may say why there is no
+// connection.
 static void add_launcher_text(const struct host *host, struct buf *text) {
 	const char *before = host->last_lines[0], *said = host->last_lines[1], *noise = dispatcher_end_noise(host->connection);
 	if (said[0]) {
@@ -454,8 +456,8 @@ static void add_launcher_text(const struct host *host, struct buf *text) {
 	}
 }
 
-// Closes a connection that has ended, or that cannot be used any more, and ends its launcher and attempts. `why`: NULL if only the launcher's
-// end says so.
+// Closes a connection that has ended, or that cannot be used any more, and ends its launcher and attempts. `why`: the reason; NULL: how the
+// launcher has ended is the reason.
 static void disconnect(struct host *host, const char *why) {
 	char how[80];
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
@@ -552,7 +554,7 @@ static void read_launcher_errors(struct host *host) {
 	}
 }
 
-// Returns false at the end of the connection, or where it is broken.
+// Reads frames. Returns false if the connection has ended or is broken.
 static bool receive(struct host *host) {
 	ssize_t n = read(host->launcher.out_fd, host->bytes, READ_BYTES);
 	if (n < 0) {
@@ -563,7 +565,7 @@ static bool receive(struct host *host) {
 
 // ---- the thread ----
 
-// A worker enforces the timeouts of its jobs itself. If one has not, the attempt is expired from here, for the worker may have died. With the
+// A worker enforces the timeouts of its jobs itself. If it has not done so, it may have died: then the attempt is expired from here. With the
 // lock.
 static void check_deadline(struct host *host, struct host_attempt *attempt) {
 	if (attempt->state != ATTEMPT_STARTED || attempt->config->timeout == 0 || attempt->order != ORDER_NONE) {
@@ -577,7 +579,7 @@ static void check_deadline(struct host *host, struct host_attempt *attempt) {
 	}
 }
 
-// Begins the attempt, which waits (`begins`), and sends what its thread has to say, and that it is to stop. With the lock.
+// If `begins`, begins the attempt, which waits. Sends what the attempt's thread has left for the worker, such as an order to stop. With the lock.
 static void send_attempt(struct host *host, struct host_attempt *attempt, bool begins) {
 	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
 	struct channel *channel = &host->connection->channel;
@@ -659,7 +661,7 @@ static void wait_for_any(struct host *host, uint64_t due, bool writes) {
 	host->now = now_ns();
 }
 
-// Serves the pipes that poll() has reported. No attempt has left since, and new ones are behind the others.
+// Reads the standard inputs that poll() has reported. Since then no attempt has left the list, and new ones were added at its end.
 static void serve_attempts(struct host *host) {
 	size_t i = FD_ATTEMPTS;
 	mutex_lock(&host->lock);
@@ -680,7 +682,7 @@ static void serve_connection(struct host *host) {
 		disconnect(host, "killed");
 	} else if (broken || channel_why(&host->connection->channel)) {
 		if (host->launcher.err_fd >= 0) {
-			read_launcher_errors(host); // why, perhaps
+			read_launcher_errors(host); // they may say why
 			end_launcher_line(host);
 		}
 		disconnect(host, channel_why(&host->connection->channel));
@@ -711,8 +713,8 @@ static bool write_frames(struct host *host) {
 	return left > 0;
 }
 
-// Releases a worker that has no attempt left, if it is not wanted any more, or is a pilot that takes no more attempts. One that has only
-// jobs left which do not end is cut off.
+// Releases a worker that has no attempt left, if it is not wanted any more, or is a pilot that takes no more attempts. Disconnects
+// from one whose only jobs left are those that were told to end and have not.
 static void release_worker(struct host *host) {
 	mutex_lock(&host->lock);
 	bool wanted = host->wanted, idle = list_is_empty(&host->attempts) && host->ndoubted == 0;

@@ -116,7 +116,7 @@ static bool is_directory(struct glob_walk *walk, const struct dirent *entry) {
 // Adds the path to the matches, if it is there. `is_seen`: a directory was just seen to hold it, so it is there.
 static int add_match(struct glob_walk *walk, bool is_seen) {
 	struct stat stat;
-	if (walk->wants_directories) { // the slash makes lstat() follow links, and fail for all but directories
+	if (walk->wants_directories) { // with a slash at the end lstat() follows links, and fails for all but directories
 		buf_addc(&walk->path, '/');
 	}
 	if ((!is_seen || walk->wants_directories) && lstat(walk->path.data, &stat) != 0) {
@@ -228,7 +228,7 @@ int glob_expand(const char *dir, const char *pattern, void (*found)(void *arg, c
 	int result = 0;
 	if (*pattern == '/') {
 		buf_adds(&walk.path, "/");
-	} else if (dir) { // which must be there
+	} else if (dir) { // the directory must exist
 		struct stat stat_;
 		int error = stat(dir, &stat_) != 0 ? errno : S_ISDIR(stat_.st_mode) ? 0 : ENOTDIR;
 		result = error ? fail(&walk, "open", dir, error) : 0;

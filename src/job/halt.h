@@ -16,7 +16,7 @@ struct halt {
 };
 
 // Parses "never", "now|soon,fail|success|done=N|N%", and the old forms 0, 1, 2, -1, -2 and N%
-// (as GNU parallel's manual, --halt). Returns 0, or -1 with *ret_error a static text that goes on from the value:
+// (see --halt in GNU parallel's manual). Returns 0, or -1 with *ret_error a static text that a message has behind the value:
 // "must begin with …".
 int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) FP_NODISCARD;
 
@@ -45,7 +45,7 @@ bool halt_is_met(const struct halt *halt, const struct tally *tally);
 enum exit_scheme { EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY };
 
 // Returns the exit status of a run that was not interrupted (docs/design.md, "Decisions"). `halted`: the rule was met, by the job
-// `halted_by` (else NULL). The status is 0 only if nothing failed, was cancelled, skipped or left unread; but after a rule on success
-// or done was met, jobs that did not run do not count, and on success no failures either.
+// `halted_by` (else NULL). The status is 0 only if nothing failed, was cancelled, skipped or left unread; but if a rule on success
+// or done was met, jobs that did not run do not count, and if it was one on success, failures do not count either.
 int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct halt *halt, bool halted,
                 const struct result *halted_by);

@@ -48,10 +48,10 @@ struct result {
 	enum outcome outcome;
 	int exit_code;         // 0 to 255; 126 or 127 for OUTCOME_SPAWN_ERROR
 	int term_signal;       // the signal that killed it, or 0
-	bool is_refused;       // never started: its item is not allowed where the command has it; a retry would fail too
+	bool is_refused;       // never started: the item may not stand at its place in the command, or is too long for it; a retry would fail too
 	bool lacks_results;    // never started: its --results files could not be made; the run starts nothing more
 	enum lost lost;        // if not LOST_NOT, the other members say that it was killed
-	bool out_of_memory;    // it failed, and was killed for want of memory, or a process of it was
+	bool out_of_memory;    // it failed, and it or one of its processes was killed for want of memory
 	uint64_t start, end;   // now_ns() time; both 0 if it never started
 	struct rusage usage;   // of the child and its waited-for children
 };

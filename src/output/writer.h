@@ -11,10 +11,10 @@
 //
 // Held output lies in memory up to `spool_mem`, then in one unlinked file in `spool_dir`. When that file cannot be
 // opened or written:
-//   1. a job that may be written now, when nobody else is being written, goes straight through from there on (what was
+//   1. a job that may be written now, while no other job is being written, is passed straight through from then on (what was
 //      written is not taken back by spool_reset());
-//   2. any other waits, its pipe is not read, as long as something that is being written, or running (its spool is
-//      open and not suspended) without waiting itself, can make room;
+//   2. any other job waits, and its pipe is not read, as long as a job can make room: one that is being written, or one that
+//      runs (its spool is open and not suspended) and does not wait itself;
 //   3. else its further output is lost: `failed` is called with stream 2.
 // When a job ends, the output in the block of its spool is held even beyond the bound; while such a block is held, jobs that have
 // not written yet have to wait with their first output.
@@ -65,8 +65,8 @@ struct spool;        // the captured output of one job, all its attempts and ste
 
 // Copies the config, but for the name of the directory, which is borrowed. The caller ends it with writer_destroy().
 struct writer *writer_create(const struct writer_config *config);
-// Writes what is still held, after the last spool was finished, and ends. *ret_unread: how many bytes were not written, for nobody has
-// read them until write_limit(). Returns 0, or -1 if anything was lost since the start.
+// Writes what is still held, after the last spool was finished, and ends. *ret_unread: how many bytes were not written, because
+// nobody read them before write_limit(). Returns 0, or -1 if anything was lost since the start.
 int writer_destroy(struct writer *writer, uint64_t *ret_unread) FP_NODISCARD;
 
 // Begins an order of its own for a batch; without keep_order all batches share one order. The caller closes the queue after its
@@ -101,8 +101,8 @@ void spool_add_shown(struct spool *spool, const char *mem, size_t len);
 void spool_mark(struct spool *spool);
 
 // From any thread: the job is alone. Nothing else runs or will be written before it, and no retry will take its output
-// back. WRITER_GROUP then streams a stdout that is longer than a small one straight through, and nobody else writes
-// until it has ended. For WRITER_LINE_BUFFER it means nothing.
+// back. WRITER_GROUP then passes a stdout of more than some 24 KiB straight through, and nobody else writes until the job has
+// ended. For WRITER_LINE_BUFFER it means nothing.
 void spool_set_live(struct spool *spool);
 
 // Says for config.stalls which job's attempt fills the spool from now on; NULL: the attempt has ended.
@@ -112,8 +112,8 @@ void spool_set_job(struct spool *spool, void *job);
 // on is not taken back.
 void spool_reset(struct spool *spool);
 
-// The job waits, without a worker, for its next attempt or step. It gives up the turn to write if it has it, and until the next
-// call for its spool no other job waits for it to make room.
+// Says that the job has no worker until its next attempt or step. If it has the turn to write, it gives the turn up. Until the next
+// call with this spool, the job does not count as one that can make room in the file of held output.
 void spool_suspend(struct spool *spool);
 
 // WRITER_GROUP, for a job that has ended and was not live: puts `before` in front of each line and its tag, and `after`

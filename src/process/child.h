@@ -210,7 +210,7 @@ struct child_config {
 // Returns the flag that is set once no more children are started: clean-up commands if `cleanup`, else all others. Borrowed.
 const atomic_bool *children_refusal(const struct children *children, bool cleanup);
 
-// Makes a stack on which a worker starts its children, for spawn_stack_destroy(). Never returns NULL: without memory fairpar ends.
+// Makes a stack on which a worker starts its children; spawn_stack_destroy() frees it. Never returns NULL: if there is no memory, fairpar ends.
 void *child_stack_create(void);
 
 // Runs one child from start to end on the calling thread. EAGAIN, ENOMEM, EMFILE and ENFILE from the start are waited out while
@@ -219,8 +219,8 @@ void *child_stack_create(void);
 // At its timeout, or after children_terminate(), the child's whole group gets the steps of the sequence, and members of the group
 // that outlive the child get the remaining ones. The outcome is OUTCOME_TIMEOUT or OUTCOME_CANCELLED if a step was sent for that
 // reason before the child ended, whatever exit status the child then chose; a child refused because of children_terminate() has
-// start and end 0. A child with `memory` may wait long for it before it starts; this wait, too, ends with the start or with
-// children_terminate(). Fills *ret_result, and *ret_error when the outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor and no
+// start and end 0. A child with `memory` may wait long for it before it starts; children_terminate() ends this wait,
+// too. Fills *ret_result, and *ret_error when the outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor and no
 // child behind.
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error);

@@ -314,7 +314,7 @@ void children_unlist(struct children *children, struct running_child *running) {
 }
 
 bool children_is_marked(struct children *children, const struct running_child *running) {
-	if (atomic_load_relaxed(&children->nmarked) == 0) { // no child is marked; this one's mark would have come before its end
+	if (atomic_load_relaxed(&children->nmarked) == 0) { // no child is marked; this one has ended, and no mark comes after the end
 		return false;
 	}
 	mutex_lock(&children->lock);

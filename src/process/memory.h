@@ -2,7 +2,8 @@
 // where fairpar has a cgroup of its own. With --memory=auto the need of other jobs is learned from their batch.
 //
 // A job starts when the available memory holds its need and what the running jobs need and do not have yet; first come, first
-// served. A job with a declared need may wait for other programs, too; if it needs more than the machine has, it runs alone.
+// served. A job with a declared need may wait until other programs free memory, too; if it needs more than the machine has, it runs
+// alone.
 //
 // The learned need is the most that one of the last 50 jobs of the batch had, and an eighth more. Until three of them have ended, the
 // batch runs one, two, then four jobs at once, and jobs of other batches pass. A part of the memory is left to other programs. A job
@@ -55,7 +56,7 @@ struct memory {
 	uint64_t wants;         // bytes that the last claim to be decided needs and did not find, or 0; 0 without a ledger
 	uint64_t available, total; // bytes as read last; 0: never
 	uint64_t fresh_until;   // now_ns() time: `available` and `total` are read again after it
-	uint64_t kills;         // the kernel's kills in the own cgroups that were attributed to a job, or were there before
+	uint64_t kills;         // the kernel's kills in the own cgroups up to the first claim that learns, and those that were attributed to a job since
 	bool counts_kills;      // `kills` is set: a claim that learns was opened
 	uint64_t want_due;      // now_ns() time: the running jobs are not looked at before it
 };
@@ -146,7 +147,7 @@ struct memory_room {
 };
 
 // Looks at the cgroup of this process and at those above it, of v2 (memory.max) and of v1 (memory.limit_in_bytes). `root` is put
-// before /proc/self and the mounts found there: "" but in tests. What cannot be read sets no limit.
+// before /proc/self and the mounts found there: "" except in tests. What cannot be read sets no limit.
 struct memory_room memory_room_observe(const char *root);
 
 // ---- figures
@@ -157,7 +158,7 @@ const char *memory_show(uint64_t bytes);
 // Gets the bytes from the line "NAME N kB" in the text of /proc/meminfo, `name` with its colon; returns false if there is none.
 bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) FP_NODISCARD;
 
-// ---- what the jobs of several fairpars that share slots are to need: a file that each of them maps, with an entry for each ----
+// ---- the ledger: a file that all fairpars which share slots map; each has an entry there, which says how much memory its jobs need ----
 
 struct memory_ledger;
 
@@ -177,7 +178,7 @@ void memory_ledger_publish(struct memory_ledger *ledger, const struct memory_ent
 struct memory_others {
 	uint64_t bytes;      // bytes that the jobs of the others need and do not have yet
 	uint64_t need;       // bytes that the largest of their jobs needs
-	bool has_jobs;       // others have jobs, or wait before this process: then no job starts that does not fit. False in a job of one of them
+	bool has_jobs;       // others have jobs, or wait before this process: then no job starts that does not fit. False in a job of theirs
 };
 
 // Sums up the entries of the others, except for those in whose jobs this process runs, since they only wait. `unknown`: the need to assume for each

@@ -51,7 +51,7 @@ int plain_child_wait(struct plain_child *child, int *ret_signal) {
 	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
 	}
 	fd_close(&child->pidfd);
-	guardian_fini(&child->guardian); // what the child has left behind lives on
+	guardian_fini(&child->guardian); // processes that the child has left behind live on
 	*ret_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	return WEXITSTATUS(status);
 }

@@ -221,7 +221,7 @@ static int create_fifo(const char *dir, struct jobserver *jobserver) {
 	struct dirent *entry;
 	while (entries && (entry = readdir(entries))) {
 		if (is_left_over(dirfd(entries), entry->d_name)) {
-			(void)!unlinkat(dirfd(entries), entry->d_name, 0); // or somebody else has removed it
+			(void)!unlinkat(dirfd(entries), entry->d_name, 0); // fails if another fairpar was faster
 		}
 	}
 	if (entries) {

@@ -1,8 +1,8 @@
 // Where a record goes: through the outlet of its batch, in which it may be packed, into a submission to the queue; --batch-by says
 // which batch.
 //
-// A submission keeps the queue of its batch open. With --batch-by few submissions are open at a time, and each flush closes them; packs are few, too,
-// and the one left alone longest is submitted first.
+// A submission keeps the queue of its batch open. With --batch-by few submissions are open at a time, and each flush closes them; packs are few, too.
+// If there are too many, the one whose batch has got no record for the longest time is submitted first.
 
 #include "feed/feed_internal.h"
 

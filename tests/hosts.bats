@@ -340,6 +340,25 @@ fairpar: one: connected"
 	assert_lines "1" "$PWD"
 }
 
+@test "a worker that offers more slots than -j gets no more jobs at once" {
+	make_fifo begun go
+	cat >launch <<-'END'
+		#!/bin/sh
+		for word; do
+			shift
+			[ "$word" != 2 ] || word=4096
+			set -- "$@" "$word"
+		done
+		exec "$@"
+	END
+	chmod +x launch
+	start_fairpar --launch './launch {}' -j2 'echo >begun; read -r _ <go #' ::: 1 </dev/null
+	await begun
+	wait_for lists ': 1 of 2 slots used$'
+	release go
+	end_fairpar
+}
+
 @test "a job that waits for a machine when none can come any more ends with the run" {
 	cat >launch <<-'END'
 		#!/bin/sh

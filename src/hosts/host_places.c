@@ -276,8 +276,10 @@ unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin
 }
 
 unsigned host_target_slots(const struct host *host) {
-	unsigned given = host->listed->cpus != host->login->cpus ? configured_slots(host->hosts, host->listed) : 0;
-	return host->is_removed || host->offered == 0 ? 0 : (unsigned)u64_minus(given > 0 ? given : host->offered, host->stuck);
+	unsigned given = configured_slots(host->hosts, host->listed);
+	bool has_changed = host->listed->cpus != host->login->cpus; // since the worker was told
+	unsigned slots = given > 0 && (has_changed || given < host->offered) ? given : host->offered;
+	return host->is_removed || host->offered == 0 ? 0 : (unsigned)u64_minus(slots, host->stuck);
 }
 
 void host_release_removed(struct host *host) {

@@ -248,7 +248,7 @@ struct mixer {
 	struct spool *spool;
 	enum writer_mode mode;
 	int number, queue;   // queue -1: no place in an order
-	char tag[8];
+	char tag[16];
 };
 
 // Line `n` of the writer as it is to appear: as GNU parallel, a carriage return ends a line too.

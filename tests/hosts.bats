@@ -340,6 +340,14 @@ fairpar: one: connected"
 	assert_lines "1" "$PWD"
 }
 
+@test "of more machines than there are descriptors for, those are used for which there are enough" {
+	need prlimit
+	hosts=$(printf '1/h%d,' {1..60})
+	output=$(prlimit --nofile=160:160 "$FAIRPAR" -S "${hosts%,}" 'echo {}' ::: {1..200} </dev/null 2>stderr | sort -n | xargs)
+	assert_eq "$output" "$(seq 200 | xargs)"
+	assert_eq "$(<stderr)" 'fairpar: warning: 13 of 60 machines are used: 160 descriptors allow no more (ulimit -n)'
+}
+
 @test "a worker that offers more slots than -j gets no more jobs at once" {
 	make_fifo begun go
 	cat >launch <<-'END'

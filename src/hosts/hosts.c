@@ -9,8 +9,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+enum { FDS_OF_RUN = 64, FDS_OF_HOST = 5, FDS_OF_SLOT = 2 }; // descriptors: of all else, of a connection, of a job there whose output is held
 enum { SUSPEND_WAIT_S = 1, SPREAD_S = 1, NAMES_SHOWN = 3 }; // SPREAD_S: the first jobs are spread over machines that have not answered yet
 
 // ---- attempts ----
@@ -376,6 +378,26 @@ static void ignore_terminal(sigset_t *ignored) {
 	}
 }
 
+// Takes the machines out for whose connections and jobs there are no descriptors; one is always left.
+static void fit_descriptors(const struct hosts *hosts) {
+	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+	size_t n = 0, nfit = 0;
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	rlim_t needed = FDS_OF_RUN + hosts->options->nbatch_files;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		struct host *host = hosts->hosts[i];
+		if (!host->login->is_pilot && host->login->kind != SSHLOGIN_LOCAL) {
+			needed += FDS_OF_HOST + FDS_OF_SLOT * (rlim_t)hosts_slots_or_default(hosts, host->login);
+			bool fits = n++ == 0 || needed <= limit.rlim_cur;
+			nfit += fits;
+			host->state = fits ? host->state : HOST_ENDED;
+		}
+	}
+	if (nfit < n) {
+		diag_warn("%zu of %zu machines are used: %lu descriptors allow no more (ulimit -n)", nfit, n, (unsigned long)limit.rlim_cur);
+	}
+}
+
 int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wake_fd) {
 	hosts->pool = pool;
 	hosts->wake_fd = wake_fd;
@@ -392,10 +414,11 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wak
 	if (hosts->npilots > 0 && pilots_open(hosts) != 0) {
 		return diag_error("cannot start a thread for pilots: %s", strerror(errno));
 	}
+	fit_descriptors(hosts);
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct host *host = hosts->hosts[i];
 		mutex_lock(&hosts->lock);
-		int result = host_connect(host);
+		int result = host->state == HOST_ENDED ? 0 : host_connect(host);
 		mutex_unlock(&hosts->lock);
 		if (result != 0) {
 			return diag_error("cannot start a thread for %s: %s", host->login->name, strerror(errno));

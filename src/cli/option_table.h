@@ -22,7 +22,7 @@ enum option_id {
 #define ONE_COMMAND "a semaphore runs one command, not batches"
 #define MANIFEST_KEY(name) "use the key '" name "' in the manifest, under 'defaults' for all batches"
 
-// One row; see options.def for what the columns hold.
+// One row of the table. The comment at the top of options.def describes the columns.
 struct option_info {
 	const char *name, *aliases, *shorts, *arg;
 	const char *spellings;      // further names that GNU parallel has for the option; NULL: it does not have the option
@@ -42,7 +42,7 @@ enum option_list {
 	NLISTS
 };
 
-// The options of each list, in its order, and NOPTIONS behind the last one.
+// The options of each list, in the order of its row, and NOPTIONS behind the last one.
 extern const enum option_id *const option_lists[NLISTS];
 
 // How an option gets its value.
@@ -50,7 +50,7 @@ enum value_way {
 	VALUE_NEVER,
 	VALUE_ALWAYS,
 	VALUE_JOINED,     // the value may be left out, and is given as --name=VALUE only
-	VALUE_MAY_FOLLOW, // the value may be left out, and is also taken from the next word, if that does not begin with a dash
+	VALUE_MAY_FOLLOW, // the value may be left out; the next word is the value, too, if it does not begin with a dash
 };
 
 static inline enum value_way option_value_way(const struct option_info *option) {
@@ -59,29 +59,29 @@ static inline enum value_way option_value_way(const struct option_info *option) 
 }
 
 enum option_match {
-	MATCH_OPTION,    // an option of fairpar: *ret_id
-	MATCH_FOREIGN,   // an option of GNU parallel that fairpar does not have: *ret_suggestion says what to do
+	MATCH_OPTION,    // the name is that of *ret_id, an option of fairpar
+	MATCH_FOREIGN,   // GNU parallel has such an option, and fairpar does not: *ret_suggestion says what to do instead
 	MATCH_AMBIGUOUS, // a prefix of several of GNU parallel's names: *ret_names (caller frees) lists the options of fairpar that may be meant
 	MATCH_SIMILAR,   // no option has the name, but *ret_suggestion (static) is a similar one
 	MATCH_NONE,
 };
 
-// Finds the option of that long name (`len` bytes, without the dashes): its full name, or one of GNU parallel's other spellings
-// and unique prefixes of an option that both programs have. A prefix of a name that only fairpar has is no match, so that a new
-// option can never break a script. For an unknown name option_suggest() is asked.
+// Finds the option of that long name (`len` bytes, without the dashes): the full name; or, of an option that both programs have,
+// another spelling of GNU parallel's or a prefix that is unique there. A prefix of a name that only fairpar has is no match, so that
+// a new option can never break a script. For an unknown name option_suggest() finds the suggestion.
 enum option_match option_find_long(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
                                    const char **ret_suggestion);
 
 // True, with the option in *ret_id, if fairpar has an option of that full name.
 bool option_is_name(const char *name, size_t len, enum option_id *ret_id);
 
-// True, with the option in *ret_id, if a word behind a single dash is likely to be that option's name, and not a bundle of
-// letters: the word is the whole name, or an alias or spelling that is not short.
+// True, with the option in *ret_id, if a word behind a single dash is likely to be the name of an option, and not several options
+// by their letters: the word is the whole name, or an alias or spelling that is not short.
 bool option_is_long_name(const char *word, size_t len, enum option_id *ret_id);
 
 // Finds the option of that letter: MATCH_OPTION with *ret_id, MATCH_NONE, or MATCH_FOREIGN with what to do instead (static).
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
 
-// Sets *ret_suggestion (static) to the option that a name which no option has may mean: the option that another program calls so, one
-// whose name begins so, or the one with the nearest name. Returns false, and sets *ret_suggestion to NULL, if no option comes near.
+// For a name that no option has, sets *ret_suggestion (static) to the option that may be meant: another program calls this option so, its
+// name begins so, or its name is the most similar one. Returns false, and sets *ret_suggestion to NULL, if no option is similar enough.
 bool option_suggest(const char *name, size_t len, const char **ret_suggestion);

@@ -17,12 +17,12 @@
 enum mode {
 	MODE_RUN,   // the command, or the manifest if there is one
 	MODE_SEM,   // a command behind a semaphore: sem_run()
-	MODE_POOL,  // a command in a pool, or the list of what runs in the pool: pool_run()
+	MODE_POOL,  // --single: a command in a pool; or --pool --status: the list of what runs in the pool: pool_run()
 	MODE_WORKER,// --worker: worker_run()
 	MODE_ASK,   // --add, --wait and so on: control_ask()
 	MODE_SHOW,  // --check and --list: show_manifest()
 	MODE_FROM_LOG, // --from-log: show_log()
-	MODE_EXIT,  // --help, --version, --completions, --schema: printed; exit with options.status
+	MODE_EXIT,  // the text of --help, --version, --completions or --schema was printed; exit with options.status
 	MODE_ERROR, // a message was printed; exit with EXIT_TROUBLE
 };
 
@@ -47,7 +47,7 @@ struct semaphore_options {
 	bool is_on;
 	bool foreground;                 // --fg
 	bool waits;                      // --wait: there is no command
-	bool gives_up;                   // after the timeout, instead of taking the semaphore by force
+	bool gives_up;                   // after the timeout it gives up waiting; false: it takes the semaphore by force
 	uint64_t timeout;                // nanoseconds, 0: none
 	const char *name;                // --id
 	const char *input;               // FILE that is the command's standard input, or NULL: fairpar's own
@@ -58,20 +58,20 @@ struct semaphore_options {
 enum { MOST_POOL_SLOTS = 4096 };
 struct pool_options {
 	const char *name;                // --pool or $FAIRPAR_POOL; or NULL
-	bool no_inherit;                 // --no-inherit: what the environment names (a pool, an outer run, make's jobserver) is not used
+	bool no_inherit;                 // --no-inherit: a pool, an outer run or make's jobserver that the environment names is not used
 	bool single;                     // --single: the command is options.command
 	long width;                      // --slots-per-job
 	uint64_t memory;                 // --memory SIZE, which only --single takes; or 0
-	const char *memory_text;         // as given
+	const char *memory_text;         // SIZE of --memory as given
 	uint64_t wait;                   // --pool-wait, nanoseconds; or TIME_NEVER
 	struct slots_bounds bounds;      // --pool-slots; without that option `most` is 0
-	const char *weight_text, *priority_text; // of --weight and --priority without a batch; or NULL
-	long weight, priority;           // their numbers: the weight and priority of this run among the runs in the pool
+	const char *weight_text, *priority_text; // arguments of --weight and --priority that name no batch; or NULL
+	long weight, priority;           // the numbers in these: the weight and priority of this run among the runs in the pool
 	enum { POOL_SILENT, POOL_TEXT, POOL_JSON } status; // --status
 	enum { SERVE_NOT, SERVE_AUTO, SERVE_FIFO, SERVE_PIPE } jobserver; // --jobserver
 };
 
-// A request to a run in progress. Its words are options.command.
+// A request to a run in progress. The words behind the option are in options.command.
 struct control_options {
 	const char *run;                 // --run, or NULL
 	enum option_id request;          // OPT_ADD, OPT_WAIT, OPT_WAIT_ANY, OPT_CANCEL, OPT_STATUS; or NOPTIONS: there is none
@@ -91,11 +91,11 @@ struct status_options {
 	bool latest_line;
 };
 
-// --memory: whether jobs wait for the memory that they are expected to need. From MEMORY_AUTO on in the order of the option's
-// words.
+// --memory: whether jobs wait for the memory that they are expected to need. MEMORY_AUTO and what follows are in the order of the
+// option's words.
 enum memory_use { MEMORY_UNSAID, MEMORY_AUTO, MEMORY_NONE };
 
-// The mode without --warm. A build may set another default: make warm.
+// The warm mode of a run without --warm. A build may set another default: make warm.
 #ifndef WARM_DEFAULT
 #define WARM_DEFAULT WARM_AUTO
 #endif
@@ -111,7 +111,7 @@ enum resume_kind {
 struct packing {
 	bool on;             // a job may have several records, or none
 	bool spreads;        // -X, -m: the last records are spread over the slots
-	bool repeats;        // -X, -N, -L: the word around {} is there once for each argument
+	bool repeats;        // -X, -N, -L: the word that {} stands in is repeated for each argument
 	bool inserts_none;   // -N0: no argument is put into the command
 	bool exits;          // -x
 	bool by_time;        // --pack=auto: records are put together when a job starts; `on` is not set, `items` is the upper bound
@@ -123,7 +123,7 @@ struct packing {
 struct options {
 	int status;                      // exit status of MODE_EXIT
 	char **argv;                     // main's
-	bool given[NOPTIONS];            // which options the command line has; such an option wins over the manifest's key
+	bool given[NOPTIONS];            // which options the command line has: these win over the manifest's keys
 
 	// what to run
 	char *const *command;            // template words, in argv; ncommand 0: each record is a command
@@ -132,13 +132,13 @@ struct options {
 	size_t nthen;
 	const char *on_failure;          // or NULL
 	const char *shell;               // --shell, or NULL
-	struct tokens tokens;            // what replacement strings are called
+	struct tokens tokens;            // the spelling of the replacement strings (-I and so on)
 	bool quote;                      // -q
 	unsigned shell_quotes;           // --shell-quote: print the commands, quoted so many times; implies dry_run
 
-	// -f: nothing under "what to run" and "input" is set then
+	// with -f; then nothing under "what to run" and "input" is set
 	const char *manifest;            // FILE, "-" is stdin; or NULL
-	const char **names;              // of the batches asked for, in argv; without names: all batches
+	const char **names;              // names of the batches to run, in argv; without names: all batches
 	size_t nnames;
 	bool check;                      // --check
 	enum manifest_listing listing;   // of --list
@@ -174,7 +174,7 @@ struct options {
 	bool round_robin;
 	bool tee;
 	const char *tee_file;           // of --pipe-part --tee
-	uint64_t records, lines;         // -N and -L: how many a block has; or 0
+	uint64_t records, lines;         // -N and -L: how many records or lines a block has; or 0
 	const char *header_text;         // --header with --pipe, or NULL
 
 	// scheduling
@@ -211,8 +211,8 @@ struct options {
 
 	// other machines
 	struct sshlogins hosts;          // -S, --sshloginfile, --launch: resolved; none, or only ":": all jobs run here
-	bool machines_are_known;         // the machines that a manifest names were added
-	struct host_sources *host_sources; // where the machines over ssh are named: see options_hosts_changed(); or NULL
+	bool machines_are_known;         // the machines that a manifest names are in `hosts` now
+	struct host_sources *host_sources; // the options and files that name machines over ssh: see options_hosts_changed(); or NULL
 	const char *ssh;                 // --ssh, or NULL
 	bool at_most_once;
 	const char **transferred, **returned, **basefiles; // --transferfile, --return, --basefile as given
@@ -220,8 +220,8 @@ struct options {
 	bool transfers_item;             // --transfer
 	bool cleans_up;                  // --cleanup
 	bool onall, nonall;              // --onall, which --nonall means, too
-	unsigned machines;               // --onall: on so many machines at once; 0: on all
-	const char *worker_left;         // --worker: the time that it has left, as given, or NULL
+	unsigned machines;               // --onall: how many machines work at once; 0: all
+	const char *worker_left;         // --worker: how long the worker may still run, as given, or NULL
 	uint64_t worker_seconds;         // that time in seconds; 0: no end
 	const char *slurm;               // --slurm outside an allocation: options of the pilots, "" for none; or NULL
 	long pilots;                     // --slurm-pilots: the most pilots at once
@@ -230,13 +230,13 @@ struct options {
 
 	// output and outcome
 	enum output_kind output;
-	bool output_given;               // the command line says `output`, also by --dry-run: it wins over the manifest's
+	bool output_given;               // an option sets `output`, if only --dry-run or --tty: it wins over the manifest's
 	bool keep_order;
 	bool color_failed;
 	bool tag;
 	char *tagstring;                 // text of --tagstring with escapes translated, owned; NULL: the tag is the item. Only with `tag`
 	struct halt halt;
-	int stop_signal;                 // after which no more jobs start, or 0
+	int stop_signal;                 // the signal after which no more jobs start, or 0
 	enum exit_scheme exit_scheme;
 	bool quiet;
 	struct status_options show;
@@ -276,24 +276,24 @@ void option_settings_apply(const struct options *options, const char *name, stru
 
 // ---- option_files.c ----
 
-// The files that options name: no file is written for two of them, or read and written.
+// Checks that no file is written for two options, or both read and written.
 
-// Returns the number N of "fd:N"; BAD_FD if N is no number, NO_FD if the name does not begin with "fd:".
+// Returns the descriptor N that the name "fd:N" means; BAD_FD if N is no number, NO_FD if the name does not begin with "fd:".
 enum { NO_FD = -1, BAD_FD = -2 };
 int option_log_fd(const char *name);
 
 // True if --results means a table by the name's ending: .csv, .tsv or .json, in any case.
 bool option_results_is_table(const char *path);
 
-// Checks, before any file is opened, that no file is written for two options, or read and written: the second would write over
-// the first. But --eta and --log may name the same file: --eta reads it before --log empties it. With a `path`, checks only the
-// file of that path, which is to be read, and which messages call `name` ("the items of …"). Returns 0, or -1 after a message.
+// Does this check, before any file is opened: one option's data would overwrite the other's. Only --eta and --log may name the same
+// file, because --eta reads it before --log empties it. With a `path`, checks only that no option writes the file of that path, which
+// is to be read, and which messages call `name` ("the items of …"). Returns 0, or -1 after a message.
 int option_files_check(const struct options *options, const char *name, const char *path);
 
 // ---- option_hosts.c ----
 
-// True if --env names the variable ("NAME=VALUE" or "NAME"), or the variable is an exported function of bash that --env names:
-// jobs on other machines get such variables.
+// True if jobs on other machines get the variable ("NAME=VALUE" or "NAME"), because --env names it, or names the function of bash
+// that is exported as this variable.
 bool option_env_has(const struct options *options, const char *variable);
 
 // Whether a regular file was read for -S or --sshloginfile; and whether such a file has changed since the last call.
@@ -301,14 +301,14 @@ bool option_env_has(const struct options *options, const char *variable);
 bool options_hosts_have_file(const struct options *options);
 bool options_hosts_changed(const struct options *options);
 
-// Reads the machines of -S and --sshloginfile again, as options.hosts was read, but not those of --launch and --slurm. Returns 0; or -1 with
+// Reads the machines of -S and --sshloginfile again, as for options.hosts, but not those of --launch and --slurm. Returns 0; or -1 with
 // *ret_error, a whole message (caller frees): a file cannot be read, or there are no machines. The caller frees the list in any case.
 int options_hosts_read(const struct options *options, struct sshlogins *ret_list, char **ret_error) FP_NODISCARD;
 
 // ---- option_resolve.c ----
 
-// True if the words of a command have probably lost quotes that the shell which reads them again needs: a word that this shell
-// would split stands behind one that begins with a dash, as in sh -c 'cd /; pwd'.
+// True if the words of a command have probably lost their quotes, because a shell of the user has read them once and a job's shell
+// reads them again: the job's shell would split a word that stands behind one with a dash, as in sh -c 'cd /; pwd'.
 bool options_words_lost_quotes(char *const *words, size_t n);
 
 #define LOST_QUOTES_HINT "hint: a shell reads these words again: quote them once more, or use -q"
@@ -323,7 +323,7 @@ static inline bool options_want_pictures(const struct options *options) {
 	return options->nreports > 0 || options->trace;
 }
 
-// Loads options->manifest, selects the batches that are named, and takes the manifest's `slurm` and `slots` into the options,
-// which borrow these texts and so must not use them once the manifest is freed. Prints what is wrong on stderr; *ret_unwritten:
-// stderr did not take it. Returns the manifest, which the caller frees with manifest_free(), or NULL after a message.
+// Loads options->manifest, selects the batches that options->names names, and sets the options for its `slurm` and `slots`: these
+// borrow texts of the manifest, and must not be used once it is freed. Prints errors and warnings on stderr; *ret_unwritten: they
+// could not be written. Returns the manifest, which the caller frees with manifest_free(), or NULL after a message.
 struct manifest *options_load_manifest(struct options *options, bool *ret_unwritten) FP_NODISCARD;

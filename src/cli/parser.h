@@ -1,4 +1,4 @@
-// What the files that parse a command line share: the parser's state, and what each file does in it.
+// What the files that parse a command line share: the parser's state, and the functions that one of these files has for the others.
 //
 // A function that returns -1 has printed the message that says which option is wrong, and why.
 
@@ -13,17 +13,17 @@ struct parser {
 	struct options *options; // to be filled
 	char *const *at;         // the next word; NULL behind the last one
 	const char *letters;     // the letters of a word such as -kj4 that are still to be read, or NULL
-	const char *bundle;      // the word of `letters`
+	const char *bundle;      // the whole word that `letters` points into
 	bool is_ended;           // "--" has ended the options
 	enum option_id id;       // the option that was read last
-	const char *value;       // its value, borrowed from the words; or NULL
-	bool by_letter;          // that option was given as a letter
-	const char *bare;        // the name of that option, if its value follows only behind a "=" and none was given; or NULL
+	const char *value;       // the value of option `id`, borrowed from the words; or NULL
+	bool by_letter;          // option `id` was given as a letter
+	const char *bare;        // the name of option `id`, if its value can only follow a "=" and none was given; or NULL
 	const char *stdin_for;   // the option that reads stdin, for messages; or NULL
 	bool done;               // an option such as --help has printed: nothing is left to do but to exit with options->status
 };
 
-// ---- option_store.c: arguments go where the table says ----
+// ---- option_store.c: stores arguments in the fields that the table names ----
 
 // Checks the value of the option that was read, stores it in the field of the table, and marks the option as given. Texts are
 // borrowed from argv. Returns 0 or -1.
@@ -35,7 +35,7 @@ int option_fail(enum option_id id, const char *format, ...) FP_PRINTF(2, 3);
 // Appends the text, which is borrowed, to an array of *n texts, which grows; the caller frees the array.
 void option_add_text(const char ***list, size_t *n, const char *text);
 
-// ---- option_special.c: options with CALL in options.def ----
+// ---- option_special.c: handles the options with CALL in options.def ----
 
 // Checks and stores `value`, the argument of the option parser->id; NULL: the option has none. Returns 0 or -1.
 typedef int option_handler(struct parser *parser, const char *value);
@@ -44,19 +44,19 @@ option_handler opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pa
 	opt_pool_slots, opt_timeout, opt_retry_delay, opt_term_seq, opt_slot_var, opt_load, opt_memory, opt_delay, opt_tagstring, opt_halt,
 	opt_stop_signal, opt_joblog, opt_log, opt_report, opt_semaphore_timeout;
 
-// Prints what the option asks for, after which nothing is left to do. Returns 0 or -1.
+// Prints the text that the option asks for (such as the help), and sets parser->done. Returns 0 or -1.
 option_handler opt_print;
 
-// Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another option reads stdin already: each
-// would get a part of it by chance.
+// Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another option reads stdin already, for then
+// chance would decide which of them gets which part.
 int option_take_stdin(struct parser *parser, const char *reader);
 
-// Adds a source of items, which is stdin until the caller changes it. Returns the source, which the options own, and which
-// moves when the next one is added.
+// Adds a source of items, which is stdin until the caller changes it. Returns the source, which the options own; the pointer is
+// valid until the next source is added.
 struct source_config *options_add_source(struct options *options);
 
-// Adds the file as a source of items, stdin for "-". `linked`: its items go in step with those of the source before. `reader` is
-// the option or separator that names the file, for messages. Returns 0 or -1.
+// Adds the file ("-": stdin) as a source of items. `linked`: its items are paired with those of the source before. `reader` is the
+// option or separator that names the file, for messages. Returns 0 or -1.
 int options_add_file_source(struct parser *parser, const char *path, bool linked, const char *reader);
 
 // Prints the limits of --show-limits to stdout; --max-chars must be known. Returns 0, or -1 if stdout does not take them.
@@ -74,10 +74,10 @@ int options_resolve_hosts(struct options *options);
 // In an allocation of Slurm adds its nodes to options->hosts; else keeps `value` as options->slurm. Returns 0, or -1 after a message.
 int options_set_slurm(struct options *options, const char *value);
 
-// Adds the pilots of options->slurm, if there are any, to options->hosts, behind all others, and names them. Returns 0 or -1.
+// Adds the pilots of options->slurm, if there are any, to options->hosts, behind all other machines, and names them. Returns 0 or -1.
 int options_add_pilots(struct options *options);
 
-// ---- option_resolve.c: what all options together mean, when all of them are known ----
+// ---- option_resolve.c: sets, once all options are known, what follows from them together ----
 
 // Sets the options that follow from the given ones, in every mode.
 void options_resolve(struct options *options);
@@ -85,24 +85,24 @@ void options_resolve(struct options *options);
 // Checks the options of a run of a command, and sets what follows from them: sources, blocks, packing, output. Returns 0 or -1.
 int options_resolve_command(struct parser *parser);
 
-// As options_resolve_command(), for a run of a manifest.
+// Checks the options of a run of a manifest, and sets what follows from them. Returns 0 or -1.
 int options_resolve_manifest(struct options *options);
 
-// As options_resolve_command(), for a semaphore. The words are its command: joined, they become the only item of the run.
+// Checks the options of a semaphore, and sets what follows. The words, its command, become the only item of the run. Returns 0 or -1.
 int options_resolve_semaphore(struct options *options, char *const *words, size_t nwords);
 
-// Returns which request to a run in progress the options make, or NOPTIONS.
+// Returns the option given that makes a request to a run in progress (OPT_ADD and so on), or NOPTIONS.
 enum option_id options_request(const struct options *options);
 
 // Checks the options of such a request, and the words behind them, which become options->command. Returns 0 or -1.
 int options_resolve_request(struct options *options, char *const *words);
 
-// Sets the --term-seq of a run that names none; the text must be one that --term-seq takes.
+// Sets the --term-seq of a run without that option; the text must be valid for --term-seq.
 void options_set_default_term_seq(struct options *options, const char *text);
 
 // ---- help.c: what is printed from the option table ----
 
-// Append the texts of -h (a line for each everyday option), of --help, and of a start that has nothing to run.
+// Append the texts of -h (a line for each everyday option), of --help, and the one that is shown if there is nothing to run.
 void help_short(struct buf *text);
 void help_long(struct buf *text);
 void help_concise(struct buf *text);
@@ -116,12 +116,12 @@ int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
 
 // ---- conflicts.c: options that exclude each other, or have no effect with another ----
 
-// Check the options after options_resolve(); return 0, or -1 after a message. The first refuses options that are given beside `id` and
-// are not on the list; the second applies the rules of options.def (EXCLUDES, NEEDS), and checks what needs more than a rule.
+// Check the options after options_resolve(); return 0, or -1 after a message. option_others_check() refuses options that are given with `id`
+// and are not on the list `with`; option_conflicts_check() applies EXCLUDES and NEEDS of options.def, and checks what these cannot express.
 int option_others_check(const struct options *options, enum option_id id, enum option_list with);
 int option_conflicts_check(const struct options *options);
 
-// Warns of options that have no effect: those that write a file, where --dry-run, --check or --list runs nothing; and those about
+// Warns of options that have no effect: those that write a file, if --dry-run, --check or --list lets nothing run; and those about
 // blocks of data, without --pipe.
 void option_ineffective_warn(const struct options *options);
 

@@ -16,16 +16,16 @@ extern const struct retry_calls work_retries;
 
 // One attempt at one step of a job: its command, its environment, its child, its output.
 
-// Makes one attempt on job->slot and waits for its end, which is *ret_result: OUTCOME_CANCELLED if the run was cut short before the attempt could
-// start, OUTCOME_SPAWN_ERROR after a message if it cannot be made. state->text is its command then. With --dry-run only shows the command.
+// Makes one attempt on job->slot and waits for its end. *ret_result: how it ended; OUTCOME_CANCELLED if the run was cut short before its start,
+// OUTCOME_SPAWN_ERROR, after a message, if it could not be started. Leaves its command in state->text. With --dry-run only shows the command.
 void attempt_run(struct worker_state *state, struct job *job, struct result *ret_result);
 
 // ---- job_output.c ----
 
 // Where the output of a job goes, and who sees it.
 
-// Must fairpar read what jobs write even with --ungroup? In a run that shares its slots, a job whose output is a full pipe keeps
-// its slot until somebody reads, and the reader may be another run, which waits for that slot.
+// True if fairpar reads the output of jobs even with --ungroup: in a run that shares its slots. There a job that writes to a full pipe
+// itself would keep its slot until somebody reads, and the reader may be another run, which waits for that slot.
 bool job_output_is_relayed(const struct run *run);
 
 // Opens the job's spool, with its tag, before its first attempt.
@@ -34,18 +34,18 @@ void job_output_open_spool(struct worker_state *state, struct job *job);
 // Returns the reader for child_run(): it takes the output of the attempt of state->live, whose job has a spool or results.
 struct output_reader job_output_reader(struct worker_state *state);
 
-// Switches the job's spool to writing at once, if this is the last job of the run, no other runs, no retry, later step or lost
-// machine can make its output obsolete, and the run does not share its slots.
+// Lets the job's spool pass its output on at once, if this is the last job of the run and no other job runs; no retry, later step or
+// lost machine can make the output obsolete; and the run does not share its slots.
 void job_output_let_through(struct run *run, const struct job *job);
 
-// Shows state->text, its command, as part of the job's output, before the rest of it.
+// Shows the job's command (state->text) as the first part of its output.
 void job_output_show_command(struct worker_state *state, const struct job *job);
 
 // ---- created_files.c ----
 
 // The files that jobs create (`creates`): a job whose file exists is not run, and the file of a failed job is removed.
 
-// Makes the table of the paths that jobs are making now, for run->created_files; and frees it (NULL is fine), when no job runs.
+// Make the table of the paths that jobs are creating now, for run->created_files; and free it (NULL is fine), when no job runs.
 struct created_files *created_files_create(void);
 void created_files_destroy(struct created_files *created_files);
 
@@ -53,21 +53,21 @@ void created_files_destroy(struct created_files *created_files);
 // job->creating, unless with --dry-run or if the path is a dangling symbolic link.
 bool created_files_find(struct worker_state *state, struct job *job);
 
-// The absolute path that the job is making, or NULL. Borrowed, until created_files_finish().
+// Returns the absolute path that the job is creating, or NULL. Borrowed until created_files_finish().
 const char *created_files_path(const struct job *job);
 
-// The job has ended, well (`ok`) or not. Removes what a failed job has left, which the next run would take for the whole file, unless another job of
-// this run has made it meanwhile, or is making it. Prints a message if it cannot be removed.
+// To be called when the job has ended; `ok`: it has succeeded. Removes the file of a failed job, which the next run would take for complete, unless
+// another job of this run has created the same path meanwhile, or is creating it. Prints a message if the file cannot be removed.
 void created_files_finish(struct job *job, bool ok);
 
 // ---- batch_commands.c ----
 
-// What runs for a batch beside its items: on-failure and finally commands, and the listing of its items.
+// The commands of a batch other than its items: on-failure, finally, and the listing of its items.
 
-// Runs the on-failure command of the job, which has ended with `ended`, in the job's slot; also when the run starts no more jobs.
+// Runs the on-failure command of job `failed`, which has ended with `ended`, in that job's slot; also when the run starts no more jobs.
 void batch_command_on_failure(struct worker_state *state, const struct job *failed, const struct result *ended);
 
-// Has the `finally` command of a manifest's batch run once, as the last of the batch.
+// Queues the `finally` command of a manifest's batch, which runs once, after all jobs of the batch.
 void batch_command_finally(struct run *run, struct queue *queue);
 
 // Queues the listing of the batch's items by a command or a pattern. Returns as pool_submit().

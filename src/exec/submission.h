@@ -7,7 +7,7 @@
 
 enum {
 	SUBMISSION_ITEMS = 256,         // submitted with one call
-	SUBMISSION_BYTES = 48 * 1024,   // bytes at which it is full, so that with its last item it fits into a chunk of the queue
+	SUBMISSION_BYTES = 48 * 1024,   // from so many bytes on it is full: with its last item it still fits into a chunk of the queue
 };
 
 // Appends the item's bytes, at the next multiple of 8. Returns where they begin.
@@ -17,37 +17,37 @@ size_t item_write(struct buf *bytes, const struct item_view *view);
 void item_read(struct item_view *ret_view, const void *data, size_t size);
 
 struct submission {
-	struct queue *queue;      // open, or the running item's own
-	struct batch *batch;      // the queue's user; the submission holds a reference
+	struct queue *queue;      // held open, or the queue of the running item
+	struct batch *batch;      // the batch of the queue; the submission holds a reference
 	struct submission *next;  // --onall: the submission of the next machine, which gets the same items; or NULL
 	uint64_t from;            // seq of the job that emits the items, or 0
-	bool again;               // that job has changed since the joblog was written: the items do not count as done
+	bool again;               // job `from` is certainly not in the joblog (RESUME_NEW): its items do not count as done
 	struct buf bytes;         // the items, by item_write()
 	struct submission_item {
 		size_t at, size;  // in `bytes`
 		uint64_t number;
 		unsigned width;
-		uint32_t n;       // items that it stands for
+		uint32_t n;       // number of items in it: more than 1 for a pack
 	} *items;
 	size_t n, cap;            // of `items`
-	size_t nitems;            // items that they stand for
-	uint64_t queued;          // time of the first item, which counts for all; if a job emits the items, which may be slow: time of the last one
-	size_t counted;           // those of `nitems` that publish_queued() has counted: an item is counted before it can end
+	size_t nitems;            // sum of items[].n
+	uint64_t queued;          // item.queued of all: the time of the first item, or, if a job emits them, which may be slow, of the last one
+	size_t counted;           // how many of `nitems` publish_queued() has counted: an item is counted before it can end
 };
 
 // What an item is made from.
 struct new_item {
 	const struct record *record; // its arguments, which are copied
 	unsigned spec;            // index in batch->specs
-	const char *bad;          // why it cannot be an item, or NULL
-	uint32_t items;           // more than 1: it is a pack of so many
+	const char *bad;          // why the record cannot be an item, or NULL
+	uint32_t items;           // more than 1: the record is a pack of so many items
 	uint64_t seq;             // of a pack whose items publish_queued() has counted: the number of its first item; 0: the next number
-	struct block *block;      // that its job reads, or NULL
+	struct block *block;      // the standard input of its job, or NULL
 	struct added_job *added;  // of --add, whose id is set; or NULL
 };
 
-// Gives the item the next numbers of the run and of its batch and adds it, unless --resume says that it is done: then returns false,
-// and what it owns is still the caller's. The submission must not be full.
+// Gives the item the next numbers of the run and of its batch, and adds it. Returns false if --resume finds the item done: then it is not
+// added, and the caller keeps its block and added job. The submission must not be full.
 bool submission_add(struct submission *submission, const struct new_item *new);
 
 // Frees the memory; the submission is empty then.
@@ -63,7 +63,7 @@ static inline bool submission_is_full(const struct submission *submission) {
 enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags);
 
 // submission_submit() in two steps, for a caller with a lock: submission_offer() only submits; submission_finish(), without the lock, does what
-// follows from the status that the first has returned.
+// follows from the status that submission_offer() has returned.
 enum submit_status submission_offer(struct submission *submission, struct worker *from, unsigned flags) FP_NODISCARD;
 void submission_finish(struct submission *submission, enum submit_status status);
 
@@ -74,9 +74,9 @@ struct line_items {
 	struct submission submission; // its queue is NULL while nobody emits
 	struct worker *worker;
 	struct line_buffer line_buffer;
-	struct buf held; // output of the attempt, which may yet be discarded
+	struct buf held; // with `hold`: the output so far, which is discarded if the attempt fails
 	bool hold;
-	bool closed;    // the run takes no more items: the rest is not looked at
+	bool closed;    // the run takes no more items: the rest of the output is ignored
 	unsigned flags; // of the items: WORK_LOCAL, or 0
 	uint64_t n;     // lines so far
 };
@@ -86,11 +86,11 @@ struct line_items {
 // of the job that writes them, or 0. line_items_end() frees what is returned.
 struct line_items *line_items_begin(struct worker *worker, struct queue *queue, uint64_t from, unsigned flags, bool hold);
 
-// Takes bytes of the stream; a line may come in several calls.
+// Takes bytes of the job's stdout; a line may come in several calls.
 void line_items_take(struct line_items *line_items, const char *mem, size_t len);
 
-// Adds one item that is no line of a stream, but a path that glob_expand() has found.
+// Adds one item, a path that glob_expand() has found, instead of a line of stdout.
 void line_items_add(void *line_items, const char *text); // a struct line_items
 
-// The stream has ended: submits what is left, or with `keep` false throws away what was held. Returns how many items there were.
+// Ends the output: submits the rest of the items, or with `keep` false discards `held`. Returns how many items there were.
 uint64_t line_items_end(struct line_items *line_items, bool keep);

@@ -11,15 +11,15 @@ enum { FEED_LOW_BYTES = 32 * 1024 }; // queued bytes of a batch at which the poo
 // Returns 0, or -1 after a message.
 int feeds_open(struct run *run);
 
-// Begins to feed a batch of the manifest with its own items, from `source` or, with NULL, from dag_node_next(). When all
-// are queued dag_node_fed() is called. Returns 0, or -1 after a message.
+// Begins to feed a batch of the manifest with its own items, from `source` or, with NULL, from dag_node_next(). dag_node_fed() is
+// called when all of them are queued. Returns 0, or -1 after a message.
 int feeds_add_node(struct run *run, struct dag_node *node, const struct source_config *source, char delimiter);
 
-// Moves records from the inputs that have some into queues that want some; never blocks. Returns true if it should be
-// called again at once (it stops now and then, so that signals are answered).
+// Moves records from inputs that have some into queues that want some; never blocks. Returns true if there may be more to
+// move: it returns now and then, so that the event loop answers signals, and is to be called again at once.
 bool feeds_fill(struct run *run);
 
-// Adds the descriptors of the inputs that wait.
+// Adds the descriptors of the inputs that wait for data.
 void feeds_add_polls(struct run *run, struct polls *polls);
 
 // Adds a job to the batch that it names, which is opened if it does not exist. Without a name it goes to the batch of the job
@@ -28,7 +28,7 @@ void feeds_add_polls(struct run *run, struct polls *polls);
 // the run. From the event loop.
 uint64_t feeds_add_job(struct run *run, uint64_t number, uint64_t by, const struct control_job *job, struct buf *why);
 
-// Stops reading input, and closes the inputs and their queues. Items that were not submitted count as lost (publish_lost()), and what was not read is
-// noted (publish_unread()). Idempotent. feeds_close() calls feeds_stop(), and frees run->feeds. Both do nothing without run->feeds.
+// feeds_stop() stops reading, and closes the inputs and their queues. Items that were not submitted count as lost (publish_lost()); an input that was
+// not read to its end is noted (publish_unread()). feeds_close() calls feeds_stop(), and frees run->feeds. Both do nothing without run->feeds.
 void feeds_stop(struct run *run);
 void feeds_close(struct run *run);

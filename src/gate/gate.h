@@ -1,14 +1,14 @@
-// The gate: whether the next job may start, by --delay, the load and the memory of the machine. It is asked before a job has a slot, by hooks.gate of
-// the pool; while it is closed no job holds anything. With -S each machine has a gate of its own (hosts/).
+// The gate: whether the next job may start, by --delay, the load and the memory of the machine. The pool asks the gate (hooks.gate) before a job
+// has a slot, so a job that waits for the gate holds no slot. With -S each machine has a gate of its own (hosts/).
 //
-// It also makes room: suspends or ends running jobs for memory and --timeout N%, and rereads the file of -j FILE.
+// The gate also suspends or ends running jobs when memory is short, ends those beyond --timeout N%, and rereads the file of -j FILE.
 
 #pragma once
 
 #include "state/run.h"
 #include "job/event.h"
 
-// Makes run->gate, if the options ask for any of it; `jobs` is the value of -j (borrowed). Returns 0, or -1 after a message.
+// Makes run->gate, if one of these options is given; `jobs` is the value of -j (borrowed). Returns 0, or -1 after a message.
 int gate_open(struct run *run, const char *jobs);
 
 // Frees run->gate, which may be NULL, after the pool was destroyed.
@@ -17,7 +17,7 @@ void gate_close(struct run *run);
 // Whether gate_ask() may hold a job back. `gate` may be NULL.
 bool gate_can_hold(const struct gate *gate);
 
-// Returns 0 if the next job of the run (`arg`) may start, else when to ask again (now_ns() time). One thread at a time.
+// Returns 0 if the next job of the run (`arg`) may start, else when to ask again (now_ns() time). Called by one thread at a time.
 uint64_t gate_ask(void *arg);
 
 // Returns why gate_ask() has last refused a start. From any thread.
@@ -29,7 +29,7 @@ void gate_add_reason(struct gate *gate, struct buf *words);
 // To be called when a child was started.
 void gate_note_start(struct gate *gate);
 
-// To be called when a child has ended, or has not started after all; `result` is its own.
+// To be called when a child has ended, or could not be started after gate_note_start(); `result` says how.
 void gate_note_end(struct gate *gate, const struct result *result);
 
 // Watches the running children, for the event loop. Returns when to call again (now_ns() time), or TIME_NEVER.

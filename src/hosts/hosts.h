@@ -1,6 +1,6 @@
 // The slots of a run on several machines: which attempt runs where, and the result of one whose machine is lost.
 //
-// A place is one slot of one host, or several. An attempt acquires its place before its command is built, because the command may name
+// A place is one or several slots of one host. An attempt acquires its place before its command is built, because the command may name
 // the host; hosts_run() then runs it there. At a place on this machine (`:`) it runs as a child process, by child_run().
 
 #pragma once
@@ -18,7 +18,7 @@ struct sshlogin;
 // The files of one attempt on another machine: paths as file_route() takes them, a NUL behind each. The owner frees them by job_files_fini().
 struct job_files {
 	struct buf go, come; // --transferfile, --return
-	struct buf went, came; // those of them that are on the other machine now and may be removed there; set by the attempt
+	struct buf went, came; // the files of `go` and `come` that are on the other machine now and may be removed there; set by the attempt
 	struct buf why;      // which file could not be transferred, and why; or empty
 };
 
@@ -28,9 +28,9 @@ void job_files_fini(struct job_files *files);
 struct hosts_place {
 	struct host *host;
 	const struct sshlogin *login; // the machine; for a pilot, the node on which it ran when the place was taken; borrowed until hosts_close()
-	bool is_remote;               // it is another machine
+	bool is_remote;               // the host is another machine
 	unsigned width;               // slots
-	struct job_files *files;      // to be set by the owner: the files of the attempt, borrowed until its end; or NULL. They are ignored for a machine that
+	struct job_files *files;      // set by the place's owner: the files of the attempt, borrowed until its end; or NULL. Ignored for a machine that
 	                              // shares this one's file system (--launch, --slurm, `:`)
 };
 
@@ -54,7 +54,7 @@ unsigned hosts_estimate_slots(const struct hosts *hosts);
 
 // Where the attempts of a job have run: one entry for each attempt.
 struct hosts_tries {
-	const struct sshlogin **logins; // borrowed; the array is the job's
+	const struct sshlogin **logins; // the logins are borrowed, the array is owned by the job
 	size_t n, cap;
 };
 
@@ -63,15 +63,15 @@ struct hosts_request {
 	unsigned width;                  // slots; on a host that has fewer, all of them
 	const struct hosts_tries *tries; // prefer the hosts on which the job was tried least often; or NULL
 	struct hosts_binding *binding;   // only on these hosts; or NULL: on any
-	bool is_alone;                   // with nothing else on the host
+	bool is_alone;                   // the place is all slots of the host, so that nothing else runs there
 };
 
-// Reads the list again if one of its files may have changed, at most once a second; else it costs one call of now_ns(). Any thread, before
-// a place is taken, and after one is given back.
+// Reads the list of machines again if one of its files may have changed, at most once a second; the other calls cost one now_ns(). Any
+// thread, before a place is taken, and after one is given back.
 void hosts_refresh_list(struct hosts *hosts);
 
-// Takes a place, which the caller gives back by hosts_release_place(). Returns false if none of the hosts of the binding can be reached: then
-// *ret_unreachable is one of these, else NULL. Returns false too if no place is free; with `waits` it waits for one until the run is being ended.
+// Takes a place, which the caller gives back by hosts_release_place(). Returns false if none of the hosts of the binding can be reached, with
+// one of these in *ret_unreachable; and, with NULL there, if no place is free, after waiting for one until the run is being ended if `waits`.
 // An attempt that may use only some hosts lends its slot of the pool to others while it waits.
 bool hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, struct hosts_place *ret_place,
                          const struct sshlogin **ret_unreachable);
@@ -93,32 +93,32 @@ uint64_t hosts_expire(struct hosts *hosts, uint64_t limit, uint64_t now);
 // Appends what an attempt with that request waits for: "a slot on one or two".
 void hosts_describe_request(struct hosts *hosts, const struct hosts_request *request, struct buf *out);
 
-// Appends the same for the next item of the queue of that name, if the hosts of its batch limit how many of its items run at once. Returns
-// false, and appends nothing, if they do not.
+// Appends what the next item of the queue of that name waits for, also as "a slot on one or two", if the hosts of its batch limit how many
+// of its items run at once. Returns false, and appends nothing, if they do not.
 bool hosts_describe_limit(struct hosts *hosts, const char *queue, struct buf *out);
 
-// Returns how many nanoseconds between `since` and `until` (now_ns() time) no host was connected. It knows only the latest such time. Any thread.
+// Returns for how many nanoseconds between `since` and `until` (now_ns() time) no host was connected; only the latest such period counts. Any thread.
 uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until);
 
-// Restricts a batch to the machine `login` of the options; or (NULL) to all machines with one of the names or groups `names`
+// Restricts a batch to the machine `login` of the options; or, if that is NULL, to all machines with one of the names or groups `names`
 // (sshlogin_matches()), also those that are added to the list later. `login` and `names` are borrowed. The owner of the batch frees the
 // binding by hosts_unbind() after the queue was removed.
 struct hosts_binding *hosts_bind(struct hosts *hosts, const struct sshlogin *login, const char *const *names, size_t n);
 void hosts_unbind(struct hosts_binding *binding); // NULL-safe
 
 // Sets the attributes of the batch's queue, in place of queue_set(). max_parallel is lowered to the number of items that the hosts of the binding
-// have slots for, and lowered or raised again when that number changes. `width`: the slots of an item. From one thread. `queue` NULL ends this;
-// such a call is needed before the queue is removed (pool_hooks.removed), also where there is no binding.
+// have slots for, and lowered or raised again when that number changes. `width`: the slots of an item. From one thread. A call with `queue` NULL
+// ends these changes; it must come before the queue is removed (pool_hooks.removed). Without a binding (NULL) nothing is done.
 void hosts_set_queue(struct hosts_binding *binding, struct queue *queue, const struct queue_attrs *attrs, unsigned width);
 
 // Called when items wait for slots (pool_hooks.starving): pilots may be requested. NULL-safe; any thread.
 void hosts_starving(struct hosts *hosts);
 
-// Only if options_watch_machine(): lets no job start on this machine, because of `why`; or, if that is NULL, lets one job start. After
-// that job, and before the first call, none starts. From the event loop.
+// Only if options_watch_machine(): with a reason `why`, lets no job start on this machine; with NULL, lets one job start. After that
+// job, and before the first call, no job starts there. From the event loop.
 void hosts_brake_here(struct hosts *hosts, const char *why);
 
-// Whether nothing can run the jobs: no host was ever connected, and each has been tried. From the event loop.
+// Whether no host can run the jobs: each has been tried, and none was ever connected. From the event loop.
 bool hosts_are_unreachable(struct hosts *hosts);
 
 // With `begins`, suspends the attempts on other machines, because this process is about to be stopped; else resumes them. Waits at most one
@@ -129,23 +129,23 @@ void hosts_suspend(struct hosts *hosts, bool begins);
 void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg);
 
 enum host_state {
-	HOST_CONNECTING,  // it takes no jobs yet, or not any more
+	HOST_CONNECTING,  // takes no jobs, because its worker has not come yet, or has said goodbye
 	HOST_UP,
 	HOST_HELD,        // connected, but its load or memory lets no job start
-	HOST_LOST,        // its connection was lost, and another one is tried
-	HOST_UNREACHABLE, // it could not be connected; that is tried again
-	HOST_ENDED,       // … because its Slurm allocation has ended: each further attempt fails, too; never in a view
-	HOST_REMOVED,     // its --sshloginfile does not name it any more; only in a view
+	HOST_LOST,        // has lost its connection, and fairpar tries to connect again
+	HOST_UNREACHABLE, // could not be connected, and fairpar tries again
+	HOST_ENDED,       // could not be connected, because its Slurm allocation has ended: every further attempt fails; never in a view
+	HOST_REMOVED,     // is not named by its --sshloginfile any more; only in a view
 };
 
 struct host_view {
 	const char *name;
 	const char *node; // the node of Slurm on which a pilot runs; else NULL
-	bool is_here;     // it is this machine
+	bool is_here;     // the host is this machine
 	enum host_state state;
 	unsigned slots;   // 0 while it is not connected
 	unsigned used;    // slots that jobs have
-	const char *says; // why it takes no jobs, or ""; valid during the call
+	const char *says; // why the host takes no jobs, or ""; valid during the call
 };
 
 // Calls fn, under the lock of the hosts, for each machine except pilots that do not run. NULL-safe; from the event loop.

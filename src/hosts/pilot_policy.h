@@ -14,9 +14,9 @@ enum pilot_state { PILOT_ABSENT, PILOT_REQUESTED, PILOT_UP, PILOT_LEAVING };
 
 enum pilot_order {
 	PILOT_KEEP,
-	PILOT_REQUEST,  // it was absent
-	PILOT_CANCEL,  // it was requested, and has not come
-	PILOT_RELEASE,  // it is idle
+	PILOT_REQUEST,  // for a pilot that is absent
+	PILOT_CANCEL,  // for one that was requested and has not come
+	PILOT_RELEASE,  // for one that is idle
 };
 
 struct pilot {
@@ -32,15 +32,15 @@ struct pilot_policy {
 	unsigned slots;       // of each
 	bool was_up;          // some pilot, at least once
 	bool is_refused;      // Slurm has said of a request that it can never be met, and no pilot has come since
-	bool none_can_start;  // none of the requests that there are can be met: they are to be cancelled
+	bool none_can_start;  // none of the present requests can ever be met: the next step cancels them
 	// of the policy
 	unsigned failures;    // in a row
 	uint64_t not_before;  // no pilot is requested before that time
-	uint64_t no_demand_since;    // since when no work waits for a slot; TIME_NEVER: some does
+	uint64_t no_demand_since;    // since when no work waits for a slot; TIME_NEVER: some work does
 	uint64_t query_pause, next_query; // between two queries of Slurm's queue (0: there was none), and when the next one is due
 };
 
-// For at most `n` pilots of `slots` slots each. pilot_policy_fini() frees what it holds.
+// Begins with `n` absent pilots, each of `slots` slots. pilot_policy_fini() frees what the policy holds.
 void pilot_policy_init(struct pilot_policy *policy, unsigned n, unsigned slots);
 void pilot_policy_fini(struct pilot_policy *policy);
 
@@ -49,16 +49,16 @@ struct pilot_step {
 	uint64_t due;         // when to step again, if nothing happens before
 };
 
-// Decides, gives each pilot its order, and changes states accordingly. `demand`: how many slots could be used now in addition to those there are.
+// Gives each pilot its order, and changes its state accordingly. `demand`: how many more slots could be used now.
 struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now);
 
 // Pilot `i` has sent its hello.
 void pilot_has_come(struct pilot_policy *policy, unsigned i, uint64_t now);
 
-// Its request has failed, or it was lost. `for_good`: the same request will not succeed later.
+// The request for pilot `i` has failed, or the pilot was lost. `for_good`: the same request will not succeed later either.
 void pilot_has_failed(struct pilot_policy *policy, unsigned i, bool for_good, uint64_t now);
 
-// Sets its state where nothing went wrong: LEAVING, it takes no further job; ABSENT, its connection is closed.
+// Sets the state of pilot `i` without counting a failure: LEAVING if it takes no further job, ABSENT if its connection is closed.
 void pilot_set_state(struct pilot_policy *policy, unsigned i, enum pilot_state state, uint64_t now);
 
 // To be called when Slurm's queue shows that none of the requests can ever be met. The next step cancels them.

@@ -39,9 +39,9 @@ struct diagnostics {
 	size_t len;
 	struct diagnostic *at;
 	size_t n, cap;
-	size_t nerrors;         // all of them, also those not kept
+	size_t nerrors;         // all errors, also those that are not kept
 	size_t nwarnings;
-	size_t nrepeats;        // diagnostics that came again, by an alias or a merge
+	size_t nrepeats;        // diagnostics that were found again, at a node to which an alias or a merge leads
 	struct diagnostic unkept;   // stands in for diagnostics that are not kept
 	struct source_position last; // the position that was looked up last
 };
@@ -49,9 +49,9 @@ struct diagnostics {
 // Frees what the diagnostics own.
 void diagnostics_fini(struct diagnostics *diagnostics);
 
-// Adds an error or a warning at that span. Beyond MANIFEST_ERRORS of a kind it is only counted; the same one again at the same
-// span counts as a repeat. Returns a diagnostic, never NULL and valid until the next one is added, for diagnostic_note() and
-// diagnostic_hint(), which replace earlier ones.
+// Adds an error or a warning at that span. After MANIFEST_ERRORS of its kind it is only counted; if it was added before at this
+// span, it counts as a repeat. Returns a diagnostic, never NULL and valid until the next one is added: diagnostic_note() and
+// diagnostic_hint() set its note and its hint, in place of earlier ones.
 #define diagnostic_error(diagnostics, span, ...) diagnostic_add(diagnostics, span, /* is_warning */ false, __VA_ARGS__)
 #define diagnostic_warning(diagnostics, span, ...) diagnostic_add(diagnostics, span, /* is_warning */ true, __VA_ARGS__)
 struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span span, bool is_warning, const char *format, ...)
@@ -60,7 +60,7 @@ struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source
 #define diagnostic_hint(diagnostic, ...) diagnostic_set(&(diagnostic)->hint, __VA_ARGS__)
 void diagnostic_set(char **text, const char *format, ...) FP_PRINTF(2, 3);
 
-// True if there are more errors than are shown, or too many repeats: the reader stops.
+// True if there are more errors than are shown, or too many repeats: then the manifest is not read further.
 bool diagnostics_are_full(const struct diagnostics *diagnostics);
 
 // Appends all diagnostics that were kept, in the order of the file, and if there are errors a last line with their number.

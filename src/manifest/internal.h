@@ -1,5 +1,5 @@
-// The loader of a manifest as its files see it. What is wrong becomes an error in loader->diagnostics, and the loader goes on: a
-// function returns it only where it says so.
+// The loader of a manifest as its files see it. A mistake in the manifest becomes an error in loader->diagnostics, and loading
+// goes on: only functions whose comment says so return that they found a mistake.
 
 #pragma once
 
@@ -8,17 +8,17 @@
 #include "manifest/tree.h"
 
 struct loader {
-	struct manifest *manifest;     // being made
+	struct manifest *manifest;     // the one that is being loaded
 	struct diagnostics *diagnostics;
-	uint64_t cost;                 // of the nodes that were read (node.cost); at most MANIFEST_VALUES
+	uint64_t cost;                 // sum of the costs (node.cost) of the nodes that were read; at most MANIFEST_VALUES
 	bool overrun;                  // `cost` is too large: an error was added, nothing more is read
-	struct manifest_batch base;    // what every batch begins with
-	const struct pair *pairs;      // of each batch: its name and its mapping
+	struct manifest_batch base;    // every batch begins as a copy of this one
+	const struct pair *pairs;      // for each batch its name and its mapping
 	struct found base_found;       // the keys of `defaults`
 	const struct node *stdin_node; // the first `stdin: true`
 };
 
-// Adds `cost`, that of reading the node or what it stands for, to loader->cost. Returns false if the sum is too large.
+// Adds `cost`, the cost of reading the node, to loader->cost. Returns false, after an error at the node, if the sum is too large.
 bool load_count(struct loader *loader, const struct node *node, uint64_t cost);
 
 // Adds an error at the span of the node, as diagnostic_error() does.
@@ -30,7 +30,7 @@ struct diagnostic *load_refuse(struct loader *loader, const struct key *key, con
 // Adds an error for an item of the list `key` that is not a text.
 void load_refuse_item(struct loader *loader, const char *key, const struct node *node);
 
-// Returns the value's text; or NULL after an error: it is no text, or empty.
+// Returns the value's text; or NULL, after an error, if the value is no text or is empty.
 const char *load_text(struct loader *loader, const struct key *key, const struct node *node);
 
 // Warns if a comment cuts the plain text short: `run: echo a #b`.
@@ -53,8 +53,8 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 // Warns of a replacement string in a text that is expanded for no item. `node` may be NULL.
 void load_check_unexpanded(struct loader *loader, const struct manifest_batch *batch, const struct node *node);
 
-// Checks a command, or a list of them, that `shell` (NULL: the usual one) is going to run: with the usual one, that bash is not
-// needed; with "none", that it can be split into words, and warns of what only a shell understands. `node` may be NULL.
+// Checks a command, or a list of them, that `shell` (NULL: the usual one) is going to run. For the usual shell the command must not
+// need bash. For "none" it must be splittable into words; syntax that needs a shell gets a warning. `node` may be NULL.
 void load_check_words(struct loader *loader, const char *shell, const struct node *node);
 
 // ---- graph.c ----

@@ -1,4 +1,4 @@
-// The table of keys as data: what each is called, where it may stand, what its value is, and what others call it.
+// The table of keys as data: the name of each key, where it may stand, what its value is, and what other programs call it.
 
 #pragma once
 
@@ -32,7 +32,7 @@ struct key {
 	const char *name;
 	unsigned scopes;          // enum key_scope
 	enum key_type type;
-	int field;                // offset, or -1
+	int field;                // offset of the field that gets the value; -1: the loader stores the value in another way
 	int least, most;
 	const char *choices, *value, *example, *text, *others;
 };

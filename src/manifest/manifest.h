@@ -24,8 +24,8 @@
 enum {
 	MANIFEST_DEPTH = 64,         // levels of nesting
 	MANIFEST_BYTES = 64 << 20,   // of a file
-	MANIFEST_VALUES = 1000000,   // values in a file, also with each alias followed; and combinations of a matrix
-	MANIFEST_ERRORS = 20,        // shown at once
+	MANIFEST_VALUES = 1000000,   // values in a file, counted again for each alias that leads to them; and combinations of a matrix
+	MANIFEST_ERRORS = 20,        // errors that are shown, and warnings
 };
 
 struct manifest_texts {
@@ -37,14 +37,14 @@ struct manifest_pair {
 	const char *name, *value;
 };
 
-// Variables, laid over those of `under` (the batch's, the defaults', the top's): a name in this layer hides the same name in those.
+// One layer of variables (a batch's, the defaults', the top's): a variable here hides one of the same name in the layers under it.
 struct manifest_env {
 	const struct manifest_env *under;   // or NULL
 	const struct manifest_pair *pairs;  // no name twice
 	size_t n;
 };
 
-// Pauses before extra attempts: `first_ns`, then each `factor` times the one before, at most `max_ns`.
+// Pauses before extra attempts: the first takes `first_ns`, each further one `factor` times as long as the one before, at most `max_ns`.
 struct manifest_delay {
 	uint64_t first_ns, max_ns;          // first_ns 0: no pause
 	double factor;                      // 1 or more
@@ -73,12 +73,12 @@ struct manifest_job {
 
 struct manifest_command {
 	const char *run;
-	const struct manifest_job *job;     // that of the batch, unless the entry has keys of its own
+	const struct manifest_job *job;     // the batch's, unless the entry has keys of its own
 	uint32_t line;
 };
 
 enum manifest_source {
-	MANIFEST_NONE,                      // one job, or `commands`; or only what other batches emit
+	MANIFEST_NONE,                      // no items of its own: one job, `commands`, or only items that other batches emit
 	MANIFEST_ARGS,
 	MANIFEST_MATRIX,
 	MANIFEST_FILE,                      // lines
@@ -100,7 +100,7 @@ struct manifest_batch {
 	const struct manifest_job *job;     // shared with other batches, unless this one has such keys of its own
 	const char *name;
 	const char *description;            // or NULL
-	const char *run;                    // or NULL: `commands` has the jobs
+	const char *run;                    // or NULL: the jobs are those of `commands`
 	const struct manifest_command *commands;
 	size_t ncommands;
 	enum manifest_source source;
@@ -112,32 +112,32 @@ struct manifest_batch {
 	size_t nneeds;
 	struct manifest_batch *emits;           // or NULL
 	struct manifest_batch *feeders;         // the first of the batches that emit into this one (itself too), or NULL
-	struct manifest_batch *next_feeder;     // the next one that emits where this one does, in the order of the file, or NULL
+	struct manifest_batch *next_feeder;     // the next batch, in the order of the file, that emits into the same batch as this one; or NULL
 	size_t nfeeders;
 	const char *finally;                // or NULL
 	struct queue_attrs attrs;           // attributes of its queue, from the keys
 	int output;                         // enum output_kind
 	bool allow_failure;
-	bool selected;                      // see manifest_select(); all are at first
-	uint32_t line;                      // where it stands in the file
+	bool selected;                      // by manifest_select(); before that call all batches are selected
+	uint32_t line;                      // of the file, at which the batch begins
 };
 
 struct manifest {
 	const char *path;                   // as given, for messages
-	const char *dir;                    // its directory: "." if the path names none, or no regular file (a pipe, /dev/fd/N)
+	const char *dir;                    // directory of `path`: "." if the path has none, or names no regular file (a pipe, /dev/fd/N)
 	const char *name;                   // or NULL
 	const char *slots;                  // text for -j, or NULL
 	const char *slurm;                  // options of --slurm, or NULL
 	int fair;                           // enum manifest_fair
 	bool fail_fast;
-	const struct manifest_env *env;     // of the top level; it lies under the variables of every batch
+	const struct manifest_env *env;     // variables of the top level, the lowest layer for every batch
 	struct manifest_batch *batches;     // in the order of the file; at least one
 	size_t nbatches;
 	struct map index;                   // batches by name
 	struct arena arena;                 // owns all of the manifest
 };
 
-// Reads and checks the file ("-" is stdin); opens none of the files that it names. Returns the manifest, which
+// Reads and checks the file ("-" is stdin); opens none of the files that the manifest names. Returns the manifest, which
 // manifest_free() frees, or NULL after errors. Appends complete lines for the user to `messages`: warnings, or errors and at
 // last "fairpar: N errors in FILE, nothing was run".
 struct manifest *manifest_load(const char *path, struct buf *messages);
@@ -152,21 +152,21 @@ void manifest_free(struct manifest *manifest);
 struct manifest_batch *manifest_find(const struct manifest *manifest, const char *name);
 
 // Selects the batches named and, in turn, those that a selected batch needs or emits into. For a batch that is named or needed and has
-// no items of its own, the batches that emit into it are selected, too, for its items come from them. No name selects all.
+// no items of its own, the batches that emit into it are selected, too, for its items come from them. Without names all are selected.
 // Returns 0; or -1 if no batch has one of the names, with a message (no newline) appended to `error` and the selection kept.
 int manifest_select(struct manifest *manifest, const char *const *names, size_t n, struct buf *error);
 
 // True if the jobs of the batch come from items, its own or emitted ones: then its texts are templates.
 bool manifest_batch_has_items(const struct manifest_batch *batch);
 
-// Returns the number of jobs of the batch without those from emitted items; SIZE_MAX if it is known only when the batch runs.
+// Returns how many jobs the batch has without those from emitted items; SIZE_MAX if this number is known only when the batch runs.
 size_t manifest_batch_jobs(const struct manifest_batch *batch);
 
 // Returns the value of that axis in that row, borrowed.
 const char *manifest_matrix_value(const struct manifest_matrix *matrix, size_t row, size_t axis);
 
-// Reads TIME[,FACTOR[,MAX]], with the meaning and the bounds of the key retry_delay. TIME and MAX may be written as options have times, or as a
-// manifest does, and FACTOR may be empty. Returns 0, or -1 with *ret_error, what the text must be (static), and *ret_delay unchanged.
+// Reads TIME[,FACTOR[,MAX]], with the meaning and the bounds of the key retry_delay. TIME and MAX may be in the syntax of options or in that of a
+// manifest, and FACTOR may be empty. Returns 0, or -1 with *ret_error, what the text must be (static), and *ret_delay unchanged.
 int manifest_delay_parse(const char *text, struct manifest_delay *ret_delay, const char **ret_error);
 
 // Returns the pause before the extra attempt `n` (from 1), in nanoseconds.
@@ -180,9 +180,9 @@ bool manifest_env_is_set_for_each(const char *entry);
 size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs);
 
 enum manifest_listing {
-	MANIFEST_PLAIN,  // a line for each batch: name, jobs, what it waits for, description
-	MANIFEST_NAMES,  // a name on each line
-	MANIFEST_DOT,    // a graph for graphviz: needs, and dashed what is emitted
+	MANIFEST_PLAIN,  // a line for each batch: name, number of jobs, the batches that it waits for, description
+	MANIFEST_NAMES,  // a line for each batch: its name
+	MANIFEST_DOT,    // a graph for graphviz, with solid edges for `needs` and dashed ones for `emits`
 };
 
 // Appends the list of the selected batches to `buf`.

@@ -15,9 +15,9 @@ struct node {
 	bool is_plain;        // text without quotes, which other YAML readers may take for a number or a boolean
 	bool is_flow;         // [ ] or { }
 	bool is_open;         // not read to its end yet
-	uint32_t comment;     // of a plain text: the offset of a comment that may have been meant as part of it, or 0
+	uint32_t comment;     // offset in the file of a comment behind a plain text, which may have been meant as part of the text; or 0
 	uint32_t n;           // bytes of the text, items, or pairs
-	uint32_t cost;        // its values without keys, with aliases followed, plus their texts in units of 256 bytes; at most UINT32_MAX
+	uint32_t cost;        // number of values in it (not of keys; through aliases, too), plus 1 for each 256 bytes of a text; at most UINT32_MAX
 	union {
 		const char *text;    // no NUL inside
 		struct node **items;
@@ -30,10 +30,10 @@ struct pair {
 	struct node *value;
 };
 
-// Reads the only document of diagnostics->data, behind which a NUL must follow, and adds its errors to the diagnostics. Returns
-// 0, also after errors that do not hide others, with *ret_root, which is NULL for an empty document: its nodes are in the first
-// arena, their texts in the second. Or returns -1 after an error. Uses libyaml's events, because its document loader knows no
-// limits, finds anchors by a linear search, refuses an anchor that is defined again, and loses the spans of aliases.
+// Reads the only document of diagnostics->data, behind which a NUL must follow, and adds its errors to the diagnostics. Returns 0
+// with the root in *ret_root (NULL: the document is empty), also after errors behind which reading could go on; or -1 after another
+// error. The nodes are in the first arena, their texts in the second. Uses libyaml's events, because libyaml's document loader has
+// no limits, finds anchors by a linear search, refuses an anchor that is defined again, and loses the spans of aliases.
 int tree_read(struct diagnostics *diagnostics, struct arena *nodes, struct arena *texts, struct node **ret_root);
 
 // The span of the node in the file, for a message.

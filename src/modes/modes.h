@@ -14,18 +14,18 @@ int show_manifest(struct options *options) FP_NODISCARD;
 // --trace. Returns EXIT_TROUBLE after a message if any of that fails.
 int show_log(const struct options *options);
 
-// A command behind a semaphore: waits for the semaphore and runs the command, or with --wait only waits. Returns the exit status of the
-// run; if that is in the background, 0 once its process is started. Call it before any thread is started.
+// --semaphore: waits for the semaphore and runs the command, or with --wait only waits. Returns the exit status of the run; if the run is
+// in the background, 0 once its process is started. Call it before any thread is started.
 int sem_run(struct options *options, struct context *context);
 
-// --pool with --single (runs one command in a slot of the pool) or --status (prints what is in the pool). Returns the exit status of
-// the command; if a signal ends the command, this process ends by that signal, too. Call it before any thread is started.
+// --pool with --single: runs one command in a slot of the pool; with --status: prints what runs and waits in the pool. Returns the exit
+// status, with --single the command's; if a signal ends the command, it ends this process, too. Call it before any thread is started.
 int pool_run(const struct options *options, struct context *context);
 
 // --worker: runs the jobs that another fairpar sends over stdin (remote/worker_end.h). Returns the exit status. Call it before any thread
 // is started.
 int worker_run(const struct options *options, struct context *context);
 
-// --add, --wait, --wait-any, --cancel, and --status of a run: asks the run in whose job this process is, or that of --run, and
-// prints what it answers. Returns the exit status: with --wait and --wait-any that of the jobs.
+// --add, --wait, --wait-any, --cancel, and --status of a run: sends the request to the run in whose job this process is, or to the
+// run of --run, and prints the answer. Returns the exit status: with --wait and --wait-any that of the jobs.
 int control_ask(const struct options *options, const struct context *context) FP_NODISCARD;

@@ -1,5 +1,5 @@
 // What a run leaves and shows: the subscribers to its events (publish.h), its joblog, the results of its jobs. A function that returns -1
-// has printed a message; what fails later is a message too, and sets run->trouble.
+// has printed a message. A later failure, while the run goes, is printed too, and sets run->trouble.
 
 #pragma once
 
@@ -14,13 +14,13 @@
 // Makes run->status_display if there is something to show, and subscribes it. Before publish_begin(). Returns 0, or -1 after a message.
 int status_display_open(struct run *run);
 
-// Erases what is shown, and shows nothing any more. On the event loop's thread, when the loop has ended. Without run->status_display it
-// does nothing, as do those below.
+// Erases what is shown, and shows nothing any more. On the event loop's thread, when the loop has ended. This and the next functions do
+// nothing without run->status_display.
 void status_display_end(struct run *run);
 // Frees run->status_display. After publish_end().
 void status_display_close(struct run *run);
 
-// Draws what is due. From the event loop, whenever it wakes. Returns when to call again, now_ns() time, or TIME_NEVER.
+// Draws the status, if that is due. From the event loop, whenever it wakes. Returns when to call again, now_ns() time, or TIME_NEVER.
 uint64_t status_display_tick(struct run *run, uint64_t now);
 
 // What the event loop calls when this process is about to be stopped (SIGTSTP), when it goes on, perhaps in the background (SIGCONT), and
@@ -28,13 +28,13 @@ uint64_t status_display_tick(struct run *run, uint64_t now);
 void status_display_suspend(struct run *run);
 void status_display_resume(struct run *run);
 void status_display_resized(struct run *run);
-// Switches the status line off, and on again.
+// Switches the status line off, or on if it is off.
 void status_display_toggle(struct run *run);
 
 // Appends ", ETA 21s" if it is known when the batch will be done.
 void status_display_add_eta(const struct run *run, const char *batch, struct buf *buf);
 
-// To be called when a job has written something: its latest line may be shown. From any thread; run->status_display is not NULL.
+// To be called when a job has written output, whose last line may be shown (--latest-line). From any thread; run->status_display is not NULL.
 void status_display_output(struct run *run);
 
 // ---- explain_live.c ----
@@ -47,8 +47,8 @@ void explain_live_subscribe(struct run *run);
 // Frees run->explain_live, if there is one. After publish_end().
 void explain_live_close(struct run *run);
 
-// Prints for each batch that has work why its next job has not started, or without --explain only how many jobs wait for the load,
-// memory that is to be free, swapping, or --delay. From the event loop.
+// Prints for each batch that has work why its next job has not started. Without --explain prints only how many jobs wait because of
+// the load, the free memory, swapping, or --delay. From the event loop.
 void explain_live_print(struct run *run);
 
 // ---- end_summary.c ----
@@ -61,46 +61,46 @@ struct end_summary;
 // publish_begin().
 void end_summary_open(struct run *run);
 
-// Notes whether a hint would have helped the job that has just ended with that result on this worker. After
+// Notes whether one of the hints at the end of the run fits the job that has just ended with that result on this worker. After
 // publish_note_output(). From any thread.
 void end_summary_note_failure(struct worker_state *state, const struct result *result);
 
-// Prints the summary, a hint and the last line, as they are due. After publish_end().
+// Prints the summary, a hint and the last line, each if the run calls for it. After publish_end().
 void end_summary_print(struct run *run);
 
-// Frees run->end_summary, or does nothing.
+// Frees run->end_summary, which may be NULL.
 void end_summary_close(struct run *run);
 
-// Appends the whole summary of finished statistics (stats_finish()), for that descriptor: as wide as its terminal, and with colours if it
-// takes them.
+// Appends the whole summary of finished statistics (stats_finish()), in the width of the terminal that `fd` is, and with colours if that
+// terminal has them.
 void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int fd);
 
 // ---- log_sink.c ----
 
-// The logs of events: --log, and one in a temporary file, from which --report and --trace are made at the end of the run.
+// The logs of events: --log, and a log in a temporary file, from which --report and --trace are made at the end of the run.
 
 struct log_sink;
 
-// Makes run->log, if there is --log or pictures are wanted, and subscribes it: --log, and for the pictures a log in an unlinked file of
-// the temporary directory, to be read back. While signals are not blocked: the reader of a FIFO may let us wait. Returns 0, or -1
-// after a message.
+// Makes run->log, if --log is given or pictures are wanted, and subscribes it; the log for pictures is in an unlinked file of the
+// temporary directory. Called while signals are not blocked, because opening a FIFO waits for its reader. Returns 0, or -1 after a
+// message.
 int log_sink_open(struct run *run);
 
-// Writes the events so far; run->log is not NULL. `may_wait`: for a slow reader, as workers do; the event loop must not.
+// Writes the events so far; run->log is not NULL. With `may_wait` it waits for a slow reader, which the event loop must not do.
 void log_sink_flush(struct run *run, bool may_wait);
 
 // Returns the descriptor of the temporary log, to be read from its start: after publish_end(), until log_sink_close().
 // -1 if there is none, or it could not be written.
 int log_sink_fd(const struct run *run);
 
-// True if lines of --log go where the output of jobs goes, so that the output of each job has to end with a newline.
+// True if lines of --log go to stdout, between the outputs of jobs, so that the output of each job has to end with a newline.
 bool log_sink_is_on_stdout(const struct run *run);
 
-// After publish_end(): closes --log, so that its reader does not wait for the drawing. Reports what could not be written, as
+// Closes --log after publish_end(), so that its reader does not wait until the pictures are drawn. Reports a write error, as
 // log_sink_close() does.
 void log_sink_let_go(struct run *run);
 
-// Ends the logs, and frees run->log if there is one. What could not be written is reported, and sets run->trouble.
+// Ends the logs, and frees run->log, which may be NULL. A write error is reported, and sets run->trouble.
 void log_sink_close(struct run *run);
 
 // ---- pictures.c: --report and --trace, made from the log of a run ----
@@ -108,14 +108,14 @@ void log_sink_close(struct run *run);
 // Checks, before anything is run, that the files of the pictures can be written. Returns 0, or -1 after messages.
 int pictures_check(const struct options *options) FP_NODISCARD;
 
-// Reads the log twice, from the start of the file `fd`, and writes the pictures. Messages call the log `name`; those about what is
-// wrong in it are printed only if `with_messages`. Returns 0, or -1 after messages. If a picture cannot be written, the file that
-// was in its place stays as it was, and the other pictures are written.
+// Reads the log twice, from the start of the file `fd`, and writes the pictures. Messages call the log `name`; those about errors in
+// the log are printed only if `with_messages`. Returns 0, or -1 after messages. If a picture cannot be written, a file that was in
+// its place stays as it was, and the other pictures are written.
 int pictures_draw(const struct options *options, int fd, const char *name, bool with_messages) FP_NODISCARD;
 
 // ---- job_records.c ----
 
-// The joblog of a run: writes it, and reads that of an earlier run for --resume, --resume-failed and --retry-failed.
+// The joblog of a run: writes it, and reads an earlier run's joblog for --resume, --resume-failed and --retry-failed.
 
 // Reads and opens the joblog as the options say; run->job_records stays NULL if they name none. Returns 0, or -1 after a message.
 // Called after run->writer was made.
@@ -128,18 +128,17 @@ const struct source_config *job_records_source(const struct run *run);
 // Returns the number of the run's nth item (from 1): n, or with --retry-failed the number that the item has in the log.
 uint64_t job_records_seq(const struct run *run, uint64_t n);
 
-// Decides whether --resume leaves the item out. Returns true if the log has the item as done: it was counted as done, and its
-// rank in the order of output was skipped. Else returns false and sets item->earlier.
+// Decides whether --resume leaves the item out. If the log has the item as done, counts it as done, skips its rank in the order of
+// output, and returns true. Else returns false and sets item->earlier.
 //
-// An item of a batch that emits is never left out, because its lines must come again. Neither is one whose batch needs, or that
-// was emitted by, something that runs again (batch->again; RESUME_NEW in item->earlier). Called when the item gets its
-// number; in a batch that others emit into, when its job starts. `record`: its arguments. `spec`: NULL for
-// batch->specs[item->spec]. Any
+// An item of a batch that emits is never left out, because its lines must come again. Nor is an item that was emitted by a job, or
+// whose batch needs a batch, that runs again (RESUME_NEW in item->earlier; batch->again). Called when the item gets its number; in
+// a batch that others emit into, when its job starts. `record`: the item's arguments. `spec`: NULL for batch->specs[item->spec]. Any
 // thread.
 bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item);
 
-// Logs the end of a job that was not cut off. `received`: bytes of its output. With `spool` it is called right before
-// spool_finish(), and the row is written after the job's output. Returns false, with nothing done, if the caller is to call it
+// Logs the end of a job that was not cut off. `received`: bytes of its output. With `spool` to be called right before
+// spool_finish(): the row is then written after the job's output. Returns false, with nothing done, if this function must be called
 // again after spool_finish(), with NULL for the spool.
 bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
                 uint64_t received, struct spool *spool);
@@ -147,7 +146,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 // For the writer's config.written(): appends these rows to the log, since the output of their jobs was written. `arg` is the run.
 void job_records_written(void *arg, const char *rows, size_t len);
 
-// The added job of that number need not run again though it has no row in the log of this run. From any thread.
+// Notes that the added job of that number need not run again, though it has no row in the log of this run. From any thread.
 void job_records_finish(struct run *run, uint64_t seq);
 
 // Closes the joblog, with a message and run->trouble if rows could not be written, and frees run->job_records, which may be NULL.
@@ -176,13 +175,13 @@ const char *result_files_name(const struct run *run);
 // or -1 after a message.
 int result_files_parse(struct run *run, const struct names *names);
 
-// True if the path has the number of all jobs, {##} or the like: all input is to be read first.
+// True if the path contains the number of all jobs, by {##} or the like, so that all input has to be read first.
 bool result_files_need_total(const struct run *run);
 
-// Notes how many arguments an item has, if several items make one job. Before the first of these jobs.
+// Notes how many arguments an item has, for a run in which several items make one job. Before the first of these jobs.
 void result_files_note_item(struct run *run, const struct record *record);
 
-// Writes the first line of the table, for items of so many columns. The first call counts; before the first item is queued.
+// Writes the first line of the table, for items of `columns` columns. Only the first call counts; it comes before the first item is queued.
 void result_files_head(struct run *run, uint32_t columns);
 
 // True if the files in --results DIR show that this item is done. Only with --resume and no --joblog, else false.
@@ -193,8 +192,8 @@ bool result_files_is_done(struct run *run, const struct record *record, uint64_t
 // run starts nothing more.
 bool result_files_begin(struct worker_state *state, struct job *job, struct result *ret_result);
 
-// To be called when the job has ended, with the state of its last attempt, while its spool is open. `received`: bytes of its
-// output. Adds its row of a table, or its line of --files; for a cancelled job nothing.
+// Adds the job's row to the table, or its line of --files; for a cancelled job does nothing. To be called when the job has ended, with
+// the state of its last attempt, while its spool is open. `received`: bytes of its output.
 void result_files_end(struct worker_state *state, struct job *job, const struct result *result, uint64_t received);
 
 // Closes the table, and frees run->result_files, if there is one. Once run->writer is gone.

@@ -9,13 +9,13 @@
 #include "state/run.h"
 
 
-// Does what the options say, from the first record to the exit status.
+// Executes the run that the options describe. Returns the exit status.
 int run_all(struct options *options, struct context *context);
 
 // ---- setup.c
 
-// Opens all that the run needs, for run->context and `options`, which are run->options and take what the manifest says. Returns
-// 0, or -1 after a message. In either case run_end() closes what was opened.
+// Opens all that the run needs. `options` are run->options: the settings of the manifest are copied into them. Returns 0, or -1
+// after a message. In either case run_end() closes what was opened.
 int setup_open(struct run *run, struct options *options) FP_NODISCARD;
 
 // ---- limits.c: how many jobs the limits of descriptors and processes allow at once
@@ -27,7 +27,7 @@ int limits_check(const struct options *options, unsigned long nofile) FP_NODISCA
 // How many threads and processes a slot is taken to need.
 enum {
 	LIMITS_TASKS = 2,      // the worker's thread and the process of its job
-	LIMITS_TASKS_AUTO = 4, // and, where the user has not chosen the number of slots, two that the job starts itself
+	LIMITS_TASKS_AUTO = 4, // if the user has not chosen the number of slots: two more, which the job may start itself
 };
 
 // Returns how many slots, `slots` at most and at least 1, RLIMIT_NPROC allows if each needs `tasks` threads and processes. A low
@@ -36,17 +36,17 @@ unsigned limits_slots_by_processes(unsigned slots, unsigned tasks, bool *ret_has
 
 // ---- stop.c; all on the event loop's thread
 
-// Does what the signals that have come ask for.
+// Handles the signals that have come.
 void run_answer_signals(struct run *run);
 
-// Does what other threads ask for by run->halt_now and run->output_error.
+// Acts on run->halt_now and run->output_error, which other threads set.
 void run_answer_flags(struct run *run);
 
-// After a signal: once no job runs, limits how long the run still waits for the reader of its output; then it dies by the signal.
+// After a signal, once no job runs: limits how long the run still waits for the reader of its output before it dies by the signal.
 void run_limit_end(struct run *run);
 
-// The end of a run, of which setup_open() may have failed (`opened`): ends the jobs that run, writes what is left, publishes the
-// end, prints the summary, and frees all that the run has. Returns the exit status, or dies by the signal that ended the run.
+// Ends a run: ends the jobs that run, writes what is left, publishes the end, prints the summary, and frees all that the run has.
+// `opened`: setup_open() has succeeded. Returns the exit status, or dies by the signal that ended the run.
 int run_end(struct run *run, bool opened);
 
 // ---- dag.c: the batches of a manifest while it runs: which wait for others, which are at work, which are skipped
@@ -69,11 +69,11 @@ void dag_advance(struct run *run);
 // Prints one line on stderr: how each selected batch stands, and when it will be done if that is known (SIGUSR1).
 void dag_show(const struct run *run);
 
-// Begins no batch any more; the jobs of batches that have not begun count as skipped or cancelled. Once; nothing without run->dag.
-// The queues are left to dag_close().
+// Lets no more batches begin; the jobs of those that have not begun count as skipped or cancelled. To be called once; does nothing
+// without run->dag. dag_close() closes the queues.
 void dag_stop(struct run *run);
 
-// Frees run->dag, once no job runs. Nothing if it is NULL.
+// Frees run->dag, which may be NULL, once no job runs.
 void dag_close(struct run *run);
 
 // ---- control.c: answers other fairpars, on the event loop's thread
@@ -89,7 +89,7 @@ int control_open(struct run *run) FP_NODISCARD;
 void control_add_polls(struct control *control, struct polls *polls);
 void control_tick(struct control *control, const struct polls *polls);
 
-// Called when no job is left: sends the pending answers, as far as clients read them without delay. NULL-safe.
+// Called when no job is left: sends the pending answers, but does not wait for a client that does not read. NULL-safe.
 void control_finish(struct control *control);
 
 // Closes all connections, by which clients that still wait learn that the run has ended, and frees. NULL-safe.

@@ -9,7 +9,7 @@
 // and warns if jobs have kept some. With --pool tokens are spare slots of the pool instead (jobserver_spare.c), and the
 // run's own slots stay as they are.
 //
-// The number of slots of the worker pool is changed accordingly.
+// The worker pool always gets the number of slots that the run has so.
 
 #pragma once
 
@@ -33,16 +33,16 @@ enum jobserver_found { JOBSERVER_ABSENT, JOBSERVER_CLIENT, JOBSERVER_CLOSED };
 //	JOBSERVER_CLIENT: *ret_slots is connected, and the caller calls jobserver_slots_close(). *ret_most: the -j of that make,
 //	    or 0: not known
 //	JOBSERVER_CLOSED: there is one, but it cannot be used
-// *ret_why: why one that is there cannot be used, or NULL; the caller frees it, whatever is returned.
+// *ret_why: why a jobserver that is there cannot be used, or NULL; the caller frees this text in all cases.
 enum jobserver_found jobserver_slots_connect(const struct options *options, unsigned *ret_most, struct jobserver_slots **ret_slots,
                                              char **ret_why) FP_NODISCARD;
 
-// Removes the jobserver that this process was started under from the context's MAKEFLAGS and CARGO_MAKEFLAGS: the slots of its
-// jobs do not come from there.
+// Removes the jobserver that this process was started under from the context's MAKEFLAGS and CARGO_MAKEFLAGS, because the slots of
+// the jobs come from elsewhere.
 void jobserver_slots_hide(struct context *context);
 
-// Sets $FAIRPAR_MAKELEVEL to this process's $MAKELEVEL in the environment of jobs: by the two a fairpar in a job sees whether a
-// make runs between this process and itself.
+// Sets $FAIRPAR_MAKELEVEL to this process's $MAKELEVEL in the environment of jobs. A fairpar in a job compares the two variables,
+// and so finds out whether a make runs between this process and itself.
 void jobserver_slots_mark_level(struct context *context);
 
 // Makes a jobserver for the jobs of this run, and names it in the context's environment. Its tokens are slots of the run or, with
@@ -58,7 +58,7 @@ void jobserver_slots_set_children(struct jobserver_slots *slots, struct children
 void jobserver_slots_begin(struct jobserver_slots *slots);
 void jobserver_slots_end(struct jobserver_slots *slots);
 
-// Returns the MAKEFLAGS, borrowed, of attempts that take no slot: without the jobserver.
+// Returns the MAKEFLAGS, borrowed, of attempts that take no slot: they do not name the jobserver.
 const char *jobserver_slots_bare_flags(const struct jobserver_slots *slots);
 
 // Sets the worker pool (borrowed), which was created with `most` slots; for a client all of them but one are removed.
@@ -89,7 +89,7 @@ int jobserver_server_open(const struct options *options, struct context *context
 
 // ---- jobserver_spare.c: tokens of a jobserver that stand for spare slots of a pool
 //
-// For each token the run holds a lease, which the server grants only while no ordinary client waits.
+// For each token the run holds a lease, which the pool's server grants only while no ordinary client waits for a slot.
 //
 // When an ordinary client waits, the tokens in the pipe are taken back and their leases released at once; a token that a job
 // has is taken back, and its lease released, as soon as the job puts it back. The run also gives leases back in this way
@@ -106,14 +106,14 @@ void jobserver_spare_close(struct jobserver_spare *spare); // NULL-safe
 // ended, even if this one is killed. `pidfd` stays the caller's, which keeps it open.
 void jobserver_spare_set_process(struct jobserver_spare *spare, pid_t pid, int pidfd);
 
-// Return a descriptor to poll for POLLIN, or -1: the connection to the server; and the pipe, while tokens are to be taken back.
+// Return a descriptor to poll for POLLIN, or -1. The first is the connection to the server, the second the pipe while tokens are to be taken back.
 int jobserver_spare_fd(const struct jobserver_spare *spare);
 int jobserver_spare_token_fd(const struct jobserver_spare *spare);
 
-// Requests, offers and takes back tokens. To be called when one of these descriptors is readable or `offers` has changed, which says
-// whether a job runs that may take tokens. Returns true if the connection was replaced: jobserver_spare_fd() is another descriptor now.
+// Requests, offers and takes back tokens. `offers`: a job runs that may take tokens. To be called when one of these descriptors is readable or
+// `offers` has changed. Returns true if the connection was replaced: jobserver_spare_fd() is another descriptor now.
 bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers);
 
-// Takes all tokens out of the pipe and releases all leases. Called when no job runs, so that all should be there. Returns how
-// many are missing; below 0: how many there are too many.
+// Takes all tokens out of the pipe and releases all leases. Called when no job runs, so that all tokens should be in the pipe. Returns
+// the number of tokens that are missing; below 0: of those that are too many.
 int jobserver_spare_reset(struct jobserver_spare *spare);

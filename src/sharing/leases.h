@@ -1,11 +1,11 @@
-// The slots of a run that come from a pool (--pool), or from the run in whose job this one runs: one for each lease that it
-// holds.
+// The slots of a run that come from a pool (--pool), or from the run in whose job this one runs: the run has one slot for each lease
+// that it holds.
 //
 // The run holds a lease while it has work for it. While no other client waits, the run uses the lease for one job after the
 // other; else it releases the lease at the end of a job, once it has held the lease for 5 ms, and asks for another one. A job
 // starts only after the server knows that its lease is in use (slots/client.h).
 //
-// The worker pool gets one slot more after a lease has come, and one less before it is released: so each item that runs has a
+// The worker pool gets one slot more after a lease has come, and one less before a lease is released: so each item that runs has a
 // lease.
 
 #pragma once
@@ -40,16 +40,16 @@ struct observation;
 // *slots: the limit of -j, or 0; set to the number of slots that the run has now. *ret_bounds: the fewest and the most that it may have.
 // The fewest is 0 if the number is not known: the run above is a client of make's jobserver, and *slots is only an upper bound.
 //
-// Returns -1 after a message, or 0. The caller frees *ret_leases with leases_close(). It is NULL, with *slots 1, if there is no
-// server: with a pool after a warning; without one the run has slots of its own, silently, or after a warning if the run above is
-// there and does not answer.
+// Returns -1 after a message, or 0. The caller frees *ret_leases with leases_close(). *ret_leases is NULL, with *slots 1, if there is
+// no server: for a pool after a warning; for a run above after a warning if that run is there and does not answer, else silently, and
+// this run has slots of its own.
 int leases_open(const struct options *options, struct context *context, unsigned *slots, struct slots_bounds *ret_bounds,
                 struct leases **ret_leases) FP_NODISCARD;
 
 // Whether the server adapts its number of slots (auto).
 bool leases_adapt(const struct leases *leases);
 
-// Has the memory counted that the jobs of the pool's other runs need, and tells those runs what the jobs of this one need. Called
+// Lets the children count the memory that jobs of the pool's other runs need, and tells those runs how much this run's jobs need. Called
 // before the first child of `children`.
 void leases_share_memory(const struct leases *leases, struct children *children);
 
@@ -67,13 +67,13 @@ void leases_terminate(struct leases *leases);
 void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, bool says, int wake_fd);
 
 // leases_lend(): the attempt waits for other jobs, so its lease becomes free for the next job.
-// leases_regain() takes a lease for it again. Returns true if it has one, or needs none any more; false: call it again after
-// leases_tick(). The nonce of the attempt, by which fairpars in it find its lease, stays the same. From the event loop.
+// leases_regain() gets a lease for the attempt again. Returns true if the attempt has one, or needs none any more; false: call it again
+// after leases_tick(). The attempt keeps its nonce, by which fairpars in it find its lease. From the event loop.
 void leases_lend(struct leases *leases, struct live_attempt *attempt);
 bool leases_regain(struct leases *leases, struct live_attempt *attempt) FP_NODISCARD;
 
-// leases_yield(): the attempt waits for the reader of its output, who may be waiting for a slot. The
-// lease of the attempt goes back to the server, and until leases_take_back() no lease is asked for in its place.
+// leases_yield(): the attempt waits for the program that reads its output, which may itself be waiting for a slot. The
+// lease of the attempt goes back to the server, and until leases_take_back() no other lease is requested in its place.
 // leases_take_back() waits until the attempt has a lease again, or the run ends. Both on the attempt's thread.
 void leases_yield(struct leases *leases, struct live_attempt *attempt);
 void leases_take_back(struct leases *leases, struct live_attempt *attempt);
@@ -96,8 +96,8 @@ void leases_tick(struct leases *leases, struct leases_changes *ret_changes);
 uint64_t leases_due(struct leases *leases);
 void leases_send_observation(struct leases *leases, const struct observation *observation);
 
-// Releases all leases. Called when no job runs any more and the pool is gone, but before the output is written to its end: its
-// reader may be waiting for a slot. NULL-safe.
+// Releases all leases. Called when no job runs any more and the worker pool is gone, but before all output is written, because the
+// reader of the output may be waiting for a slot. NULL-safe.
 void leases_return(struct leases *leases);
 
 // Closes the connection, and frees. Called when no job runs any more. NULL-safe.

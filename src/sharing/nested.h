@@ -1,8 +1,8 @@
 // Lends slots of a run to the fairpars in its jobs (nested runs): together they use no more slots than the run has.
 //
-// A fairpar in a job finds $FAIRPAR_SOCK and connects (sharing/leases.c is that side). First it is lent the slot of its own job,
-// which only waits for it. For each further slot an item (WORK_LENT) is queued in the batch of that job: when its turn comes it
-// takes a slot, and lends it until the fairpar gives it back.
+// A fairpar in a job finds $FAIRPAR_SOCK and connects (sharing/leases.c is that side). First it borrows the slot of its own job, which
+// only waits for it. For each further slot an item (WORK_LENT) is queued in the batch of that job: in its turn the item takes a slot,
+// and lends the slot to the fairpar until that gives it back.
 
 #pragma once
 
@@ -38,23 +38,23 @@ struct run_lease {
 // is constant while the attempt stands there, unless it is said to change.
 struct live_attempt {
 	struct list link;         // in the table
-	uint64_t number, nonce;   // by which its processes name it, nested_add_variable(); 0: there is no table
-	struct worker *worker;    // that runs it
+	uint64_t number, nonce;   // by which its processes name the attempt, see nested_add_variable(); 0: there is no table
+	struct worker *worker;    // runs the attempt
 	const struct job *job;
-	struct event_job id;      // how events name it
+	struct event_job id;      // how events name the attempt
 	const char *command;      // its text
-	uint64_t since;           // now_ns() time
-	bool has_slot;            // false: it runs beside the slots
-	bool has_terminal;        // for itself (--tty)
-	atomic_int pid;           // 0: it was not started yet
+	uint64_t since;           // when the attempt began, now_ns() time
+	bool has_slot;            // false: the attempt runs beside the slots
+	bool has_terminal;        // the attempt has the terminal for itself (--tty)
+	atomic_int pid;           // of its process; 0: not started yet
 	atomic_bool awaited;      // child_config.awaited
 
 	// these change: by nested.c, the last two by waits.c; with nested_lock()
-	bool leased;              // a fairpar in it has connected: its slot is a lease in the table of nested.c, until nobody uses it any more
+	bool leased;              // a fairpar in it has connected: until nobody uses its slot any more, the slot is a lease in the table of nested.c
 	unsigned nwaits;          // waits that are under way
 	enum {
 		KEEPS_SLOTS,          // it has its slots
-		HELD_UP,              // it is to lend its slot, but a fairpar in it borrows the slot just now
+		HELD_UP,              // it waits and should lend its slot, but a fairpar in it borrows the slot just now
 		LENDS_SLOTS,          // other jobs may use its slots while it waits
 		WANTS_SLOTS,          // its wait is over, and it waits for its slots
 		WANTS_LEASE,          // it has its slots, and waits for a lease to use them
@@ -66,25 +66,25 @@ struct live_attempt {
 	char **env;               // of its process; FAIRPAR_LEASE or FAIRPAR_SOCK in it names the lease
 };
 
-// Opens the socket, and returns what nested_close() frees; NULL if there can be no socket: fairpars in jobs then have slots of
-// their own. `slots`: how many the run has now. `bounds`: the fewest and the most that it may
-// have; equal if the number is fixed; least 0 if it is not known. Without `lends` the slots belong to another run or pool,
-// nothing is lent, and the socket is only for nested_set_take_over().
+// Opens the socket. Returns the state, which nested_close() frees; or NULL if no socket can be made: then fairpars in jobs have slots
+// of their own. `slots`: how many slots the run has now. `bounds`: the fewest and the most that it may have; equal if their number is
+// fixed; least 0 if it is not known. Without `lends` the slots belong to another run or pool and are not lent, and the socket is only
+// for nested_set_take_over().
 struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lends, struct context *context, struct children *children);
 
-// nested_begin() puts an attempt, whose process is about to start, into the table. nested_end() takes it out, and waits until what was
-// lent out of its slot is back. On its worker's thread. NULL-safe.
+// nested_begin() puts an attempt, whose process is about to start, into the table. nested_end() removes it, and waits until its slot is
+// back, if the slot is lent. On its worker's thread. NULL-safe.
 void nested_begin(struct nested *nested, struct live_attempt *attempt);
 void nested_end(struct nested *nested, struct live_attempt *attempt);
 
-// Sets the function that takes over connections of clients that ask for something else than slots (struct connections.take_over).
+// Sets the function that takes over the connections of clients that request anything but slots (struct connections.take_over).
 void nested_set_take_over(struct nested *nested, bool (*take_over)(void *arg, const struct frame *frame, const char *text, int fd), void *arg);
 
-// Takes clients also from the descriptor, which is closed with the others; -1: none.
+// Accepts clients on this listening socket, too, and closes it in nested_close(); does nothing for -1.
 void nested_listen(struct nested *nested, int fd);
 
 // Sets the worker pool (borrowed) whose slots are lent; the descriptor that wakes the event loop; and the function that
-// publishes, from the event loop, that a slot was lent and is back.
+// is called on the event loop's thread when a lent slot has come back, to publish that.
 void nested_attach(struct nested *nested, struct pool *pool, int wake_fd, void (*publish)(void *arg, const struct event_lent *lent),
                    void *arg);
 
@@ -93,15 +93,15 @@ void nested_attach(struct nested *nested, struct pool *pool, int wake_fd, void (
 // them. Any thread.
 void nested_add_variable(struct nested *nested, struct live_attempt *attempt, struct buf *vars);
 
-// With `withheld`: from now on the slot of that attempt is not lent to fairpars in it, because the attempt waits for other jobs,
-// which use the slot meanwhile. Without: it may be lent again. Returns false, and changes nothing, if it is lent to a fairpar
-// just now. With the lock.
+// With `withheld`, the slot of that attempt is not lent to fairpars in it any more, because the attempt waits for other jobs, which
+// use the slot meanwhile. Without, the slot may be lent again. Returns false, and changes nothing, if a fairpar borrows the slot just
+// now. With the lock.
 bool nested_withhold(struct nested *nested, struct live_attempt *attempt, bool withheld);
 
-// Tells the fairpars in jobs that the run has so many slots now, because of `reason`. From the event loop. NULL-safe.
+// Tells the fairpars in jobs that the run has `slots` slots now, because of `reason`. From the event loop. NULL-safe.
 void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_reason reason);
 
-// Returns how many slots are taken by items that lend them (WORK_LENT). Any thread. NULL-safe.
+// Returns how many slots the items hold that lend them to fairpars (WORK_LENT). Any thread. NULL-safe.
 unsigned nested_lent(struct nested *nested);
 
 // For the event loop: nested_add_polls() adds its descriptors. nested_tick() serves the connections, called whenever the loop
@@ -109,7 +109,7 @@ unsigned nested_lent(struct nested *nested);
 void nested_add_polls(struct nested *nested, struct polls *polls);
 uint64_t nested_tick(struct nested *nested, const struct polls *polls);
 
-// The table of the attempts that run. Between nested_lock() and nested_unlock() none of them ends: their workers may be passed to
+// Lock and unlock the table of the attempts that run. With the lock no attempt leaves the table, so its worker may be passed to
 // pool_submit().
 void nested_lock(struct nested *nested);
 void nested_unlock(struct nested *nested);
@@ -117,7 +117,7 @@ void nested_unlock(struct nested *nested);
 // Returns the attempt of that number, or NULL if none runs. With the lock.
 struct live_attempt *nested_find(const struct nested *nested, uint64_t number);
 
-// Returns the attempt behind `attempt` (NULL: the first), or NULL behind the last. With the lock.
+// Returns the attempt that follows `attempt` in the table (for NULL the first one), or NULL after the last. With the lock.
 struct live_attempt *nested_next(const struct nested *nested, const struct live_attempt *attempt);
 
 // Closes the socket and frees. Called when no job runs any more and the pool is gone. NULL-safe.

@@ -20,17 +20,17 @@ struct memory_learned;
 // short removes queues at once, even those still held open. Each of these has one reference:
 //	the queue, from batch_new() until the event loop has seen that it was removed (batches_reap()): so the queue's items, queued
 //	    or running, with their steps, on_failure, finally and listing, need no references of their own
-//	its node in a manifest, while the node holds the queue open
-//	each submission to it, from its beginning to its close: those of the feeds, and that of a job that emits
-//	a job that waits for its next attempt (retry_queue.c)
+//	the batch's node in a manifest, while the node holds the queue open
+//	each submission of items to the batch, from its beginning to its close: by a feed, or by a job that emits
+//	each job that waits for its next attempt (retry_queue.c)
 // Nothing else keeps a pointer to the batch or to one of its specs. Dropping the last reference frees the batch and its specs.
 struct batch {
 	struct run *run;
 	atomic_int refs;
 	struct dag_node *node;              // of the manifest; NULL: its items come from the command line's input
-	struct job_spec **specs;            // by item.spec; set once the node has begun
-	size_t nspecs;                      // of `specs`, which are owned, with NULL for an entry without keys of its own; 0: `specs` are the run's
-	struct job_spec *finally, *listing; // for the commands `finally` and the listing of items, which are no items; owned, or NULL
+	struct job_spec **specs;            // index: item.spec; set once the node has begun
+	size_t nspecs;                      // number of `specs`, which are owned (NULL: an entry without keys of its own); 0: `specs` are the run's
+	struct job_spec *finally, *listing; // of the `finally` command, and of the command that lists the items; owned, or NULL
 	struct batch *next_dead;            // in run->dead
 	unsigned width;              // slots that an item of the first spec takes; set before that spec is made
 	char *name;                  // owned
@@ -40,30 +40,30 @@ struct batch {
 	bool again;                  // all its jobs run again, because a batch that it needs has run again. Set when it begins
 	atomic_bool is_low;          // --pack=auto: its queue lacks packs; the pool sets it, the feed clears it
 	bool has_failed;             // one of its jobs has failed; under the publisher's lock
-	bool allow_failure;          // a failed job is only reported
-	atomic_bool cancelled;       // by --cancel: nothing of it starts any more
+	bool allow_failure;          // a failed job is reported, and has no other consequences
+	atomic_bool cancelled;       // by --cancel: none of its jobs starts any more
 	struct output_queue *output_queue; // of its jobs, in order; NULL without --keep-order
 	atomic_uint_least64_t order; // items given an order so far
 	struct queue_attrs attrs;    // of its queue
-	int64_t jobs;                // number of jobs that it will have, or -1: not known
+	int64_t jobs;                // number of jobs that the batch will have; -1: not known
 	bool started;                // EVENT_BATCH_START was published; by the thread that opens queues
-	uint64_t ready_at;           // when the batches that it needs had ended (now_ns() time), or 0: from then on jobs wait for a turn
-	char *why;                   // set by publish_set_lost_reason(), or NULL; owned
+	uint64_t ready_at;           // when the last of the batches that it needs ended (now_ns() time), and its jobs began to wait for a turn; or 0
+	char *why;                   // why jobs are lost (publish_set_lost_reason()), or NULL; owned
 	struct event_batch_end ended; // the counts of its jobs that have ended; under the publisher's lock, but for `longest_wait`
 	struct packsize pack_size;   // of --pack=auto; guarded by run->lock
 	struct controller_batch pace; // for -j auto; guarded by the lock of auto_slots.c
-	struct memory_learned *memory; // --memory=auto: how much memory its jobs had; or NULL; owned, guarded by the lock of process/memory.h
+	struct memory_learned *memory; // --memory=auto: how much memory its jobs took; or NULL; owned, guarded by the lock of process/memory.h
 };
 
-// Whether fairpar learns how much memory jobs need, and starts a job only when there is as much: with --memory=auto, or -j auto without
-// --memory.
+// Whether fairpar learns how much memory jobs need, and starts a job only when that much is available: with --memory=auto, or with -j auto
+// and no --memory.
 bool batches_learn_memory(const struct run *run);
 
 // Makes a batch, whose queue will have these attributes; `name` is copied. `jobs`: how many it will have, or -1 if that is not
 // known. Returns it with one reference, which becomes the one of the pool's queue.
 struct batch *batch_new(struct run *run, const char *name, const struct queue_attrs *attrs, int64_t jobs);
 
-// Reports that no output comes for that number in the batch's order; does nothing for 0, which is none.
+// Reports that no output comes for rank `order` in the batch's order of output; does nothing for 0, which is no rank.
 void batch_skip_output(struct batch *batch, uint64_t order);
 
 // batch_ref() adds a reference and returns `batch`; batch_unref() drops one. Any thread.
@@ -74,14 +74,14 @@ void batch_unref(struct batch *batch);
 // had. Any thread.
 void batch_retire(struct batch *batch);
 
-// Drops the references of the batches on run->dead. On the event loop's thread, which also opens queues: so no batch is freed while its queue is
-// being opened.
+// Drops the references that run->dead has to its batches. Only on the event loop's thread, which also opens queues: so no batch is freed while its
+// queue is being opened.
 void batches_reap(struct run *run);
 
-// Replaces attributes in *attrs by those that the options give to a batch of that name, or to the whole run. On the thread that opens
+// Overwrites attributes in *attrs with those that the options set for a batch of that name, or for all batches. On the thread that opens
 // queues.
 void batch_override(struct run *run, const char *name, struct queue_attrs *attrs);
 
-// Warns of options whose PATTERN matches the name of no batch, except `*`, unless --quiet is given. To be called when all batches are
-// opened: with --batch-by at the end of the run.
+// Warns of options whose PATTERN (other than `*`) matches the name of no batch, unless --quiet is given. To be called when all batches
+// are known: with --batch-by that is at the end of the run.
 void batches_warn_unused(const struct run *run);

@@ -1,5 +1,5 @@
-// A batch of a manifest while the run goes: its state, its queue, the specs and items of its jobs, and what workers report of it.
-// dag.c decides what follows.
+// A batch of a manifest during the run: its state, its queue, the specs and items of its jobs, and what workers report about it.
+// dag.c decides what follows from these reports.
 
 #pragma once
 
@@ -9,45 +9,45 @@
 
 enum dag_node_state { NODE_WAITING, NODE_RUNNING, NODE_ENDED, NODE_SKIPPED };
 
-// Only the event loop's thread touches a node, but for the fields that are atomic or posted by workers.
+// Only the event loop's thread uses a node, except for the fields that are atomic or that workers post.
 struct dag_node {
 	struct run *run;
-	const struct manifest_batch *plan; // NULL: not selected
+	const struct manifest_batch *plan; // the batch as the manifest has it; NULL: not selected
 	struct queue *queue;               // held open until all its items are queued, then NULL
 	struct batch *batch;               // a reference, as long as the queue is held open
 	atomic_int state;    // enum dag_node_state; the event loop sets it, any thread may read it: dag_node_state()
-	atomic_bool has_run; // one of its jobs ran, and not only to emit its lines again (RESUME_DONE): batches that need it run again
+	atomic_bool has_run; // a job of the batch ran, not only to emit its lines again (RESUME_DONE): batches that need this one run again
 	bool again;          // has_run is set in a batch that it needs: all its jobs run again
 	bool fed_again;      // has_run is set in a batch that emits into it
-	size_t unmet;        // number of batches that it needs and that have not succeeded yet, and 1 more if it awaits a feeder
+	size_t unmet;        // how many batches that this one needs have not succeeded yet; 1 more if awaits_feeder
 	bool awaits_feeder;  // all its items are emitted by other batches, and none of these has begun
-	struct list ready;   // in dag->ready while nothing keeps the batch from beginning
-	struct list affected; // in the list of skip_after()
+	struct list ready;   // link in dag->ready, while nothing keeps the batch from beginning
+	struct list affected; // link in the list of skip_after()
 	size_t nfeeders;     // other batches that may still emit into it
 	bool fed;            // its own items are queued
 	struct dag_node **dependents; // the batches that need it
 	size_t ndependents, dependents_cap;
 	bool failure_seen;    // skip_after() was called for its failure
-	uint64_t waits_since; // when its wait for other batches began, as published; 0: none was published
+	uint64_t waits_since; // when its wait for other batches began, if EVENT_WAIT was published for that; else 0
 	bool is_tainted;      // a batch that emits into it failed or was skipped: it may lack items
 
-	uint64_t seen;        // for waits.c: the number of the last search that came here
-	bool leads;           // … whether that search found that the node leads into a circle
+	uint64_t seen;        // for waits.c: the number of the last search that has visited the node
+	bool leads;           // for waits.c: that search has found that the node leads into a circle
 
 	// its items
 	size_t next;                 // index of the next item in the manifest's list
-	struct source_config source; // of its items, if they are read from a file or stdin; borrowed by the input until the end; its path is owned
+	struct source_config source; // its items, if they are read from a file or stdin; the input borrows it until the end; its path is owned
 	struct buf words;            // scratch of dag_node_next()
 
 	// posted by workers, under dag->lock
 	atomic_bool failed; // a job failed or was cancelled (publish.c); read without the lock first, to save taking it
 	bool ended;
 	struct result first; // the first failure
-	struct list posted;  // in dag->posted
+	struct list posted;  // link in dag->posted
 };
 
 struct dag {
-	struct dag_node *all; // one for each of manifest->batches, in their order
+	struct dag_node *all; // a node for each of manifest->batches, in the same order
 	size_t n;
 	size_t nwaiting; // nodes in NODE_WAITING
 	struct list ready;
@@ -55,7 +55,7 @@ struct dag {
 	struct list posted;
 };
 
-// Returns the node of a batch, which is one of those selected. Borrowed.
+// Returns the node, borrowed, of a batch that is selected.
 struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch *plan);
 
 // ---- from the event loop
@@ -64,20 +64,20 @@ struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch 
 // are made with their items. Returns 0, or -1 after a message.
 int dag_node_make_specs(struct dag_node *node);
 
-// Returns how many slots a job of the node takes that wants `width`: `width`, or all slots if there are fewer, after a warning.
+// Returns how many slots a job of the node takes if the manifest says `width`: `width`, or after a warning all slots, if there are fewer.
 unsigned dag_node_width(const struct dag_node *node, unsigned width);
 
 // Gets the next item of the list that the manifest has for the node; borrowed until the next call. Returns false at the end of the list.
-// *ret_bad: why it cannot be an item, or NULL.
+// *ret_bad: why this entry of the list cannot be an item, or NULL.
 bool dag_node_next(struct dag_node *node, struct record *ret_record, unsigned *ret_spec, const char **ret_bad);
 
 // Returns the number of items that dag_node_next() has not returned yet.
 size_t dag_node_left(const struct dag_node *node);
 
-// Notes that all items of the node's own are queued.
+// Notes that all items of the node's own list or file are queued.
 void dag_node_fed(struct dag_node *node);
 
-// Closes the node's queue (dag_node_release()), if neither its own items nor other batches add to the queue any more.
+// Closes the node's queue (dag_node_release()), if no further items of its own or of other batches can come into it.
 void dag_node_try_close(struct dag_node *node);
 
 // Closes the node's queue and drops its reference to the batch.
@@ -90,7 +90,7 @@ static inline enum dag_node_state dag_node_state(const struct dag_node *node) {
 	return (enum dag_node_state)atomic_load_relaxed(&node->state);
 }
 
-// Puts the batch on the list of those whose state the event loop looks at again. With dag->lock; the caller wakes the loop.
+// Puts the node on the list of nodes that the event loop looks at again. With dag->lock; the caller wakes the loop.
 static inline void dag_node_post(struct dag_node *node, struct dag *dag) {
 	if (list_is_empty(&node->posted)) {
 		list_push_back(&dag->posted, &node->posted);

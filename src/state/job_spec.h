@@ -1,4 +1,4 @@
-// How the items of a batch become jobs: texts parsed, contexts and environments put together, once for many jobs.
+// How the items of a batch become jobs: what many jobs have in common, such as parsed texts and the environment, is made once.
 
 #pragma once
 
@@ -23,23 +23,23 @@ struct templates {
 };
 
 struct job_spec {
-	struct template *command;    // NULL: the record is the command: a line, or without a shell its words
-	struct templates then;       // the steps after it
+	struct template *command;    // NULL: each record is a command: a line, or without a shell its words
+	struct templates then;       // the steps after the command
 	struct template *on_failure; // or NULL
 	struct template *tag;        // or NULL
-	struct template *workdir;    // directory of the job, made if it is missing, or NULL: that of the context
+	struct template *workdir;    // directory of the job, made if it is missing; or NULL: the context's directory
 	struct templates transferred, returned; // --transferfile, --return: paths
-	char *start;                 // with workdir: the directory of this process
+	char *start;                 // with workdir: the directory that this process runs in
 	struct template *creates;    // path seen from the job's directory, or NULL
 	struct interpreter by;       // what runs the commands; by.shell is owned
-	struct context *context;     // what the jobs run with; a reference
+	struct context *context;     // the directory, umask and so on of the jobs; a reference
 	char **env;                  // of the jobs, without the variables that are set for each; the array is owned
 	size_t nenv;
 	struct buf strings;          // the strings of `env` that are the spec's own
 	struct variable *vars;
 	size_t nvars;
-	uint64_t timeout;            // nanoseconds, 0: none
-	unsigned attempts;           // in all, of each step; UINT_MAX: without end
+	uint64_t timeout;            // of an attempt, nanoseconds; 0: none
+	unsigned attempts;           // the most attempts at each step, the first included; UINT_MAX: without end
 	struct manifest_delay delay; // before further attempts
 	uint64_t memory;             // bytes, 0: no limit
 	unsigned width;              // slots
@@ -51,12 +51,12 @@ struct job_spec {
 int job_spec_from_options(struct job_spec *ret_spec, const struct options *options, struct context *context, char *shell,
                         const struct names *names) FP_NODISCARD;
 
-// Makes the spec of a job of a manifest's batch. `job`: the batch's, or that of an entry of `commands`; `command`: NULL if the record is the command;
-// `templates`: whether replacement strings are expanded. Returns 0, or -1 after a message; the caller calls job_spec_fini() in both cases.
+// Makes a spec for jobs of a manifest's batch. `job`: of the batch, or of an entry of `commands`. `command`: NULL if each record is a command.
+// `templates`: replacement strings are expanded. Returns 0, or -1 after a message; the caller calls job_spec_fini() in both cases.
 int job_spec_from_job(struct job_spec *ret_spec, const struct run *run, const struct manifest_batch *batch,
                       const struct manifest_job *job, const char *command, bool templates) FP_NODISCARD;
 
-// Makes the spec of a job that was added (slots/control.h), whose record is its words. Returns and is freed as job_spec_from_options().
+// Makes the spec of a job of --add (slots/control.h), whose record has the command's words. Returns and is freed as job_spec_from_options().
 int job_spec_from_added(struct job_spec *ret_spec, const struct options *options, const struct context *context,
                         const struct control_job *added) FP_NODISCARD;
 
@@ -68,15 +68,15 @@ char *job_spec_shell(const char *shell, bool has_items, const char **ret_error);
 // Appends "NAME=VALUE" and a NUL: a variable of the spec, with its value for one job.
 void job_spec_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x);
 
-// Appends FAIRPAR_ITEM, the record's arguments joined by blanks, as by {}; and FAIRPAR_ITEM_1 and so on, one argument each; a NUL
-// behind each variable.
+// Appends the variables FAIRPAR_ITEM, which has the record's arguments joined by blanks as {} has them, and FAIRPAR_ITEM_1 and so on, which
+// have one argument each; with a NUL behind each variable.
 void job_spec_add_item(struct buf *vars, const struct record *record);
 
 void job_spec_fini(struct job_spec *spec);
 void job_spec_free(struct job_spec *spec); // job_spec_fini(), and frees `spec`, which may be NULL
 
-// True if one of the spec's templates that the command line can set has the trait: the command, a step, on-failure,
-// the tag, the directory, a path of --transferfile or --return.
+// True if a template of the spec has the trait. Only those that the command line can set are looked at: the command, the steps, on-failure,
+// the tag, the directory, the paths of --transferfile and --return.
 bool job_spec_any(const struct job_spec *spec, enum template_trait trait);
 
 // Parses one text of the command line. Returns NULL with *ret_failed true after a message.

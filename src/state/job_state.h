@@ -20,41 +20,41 @@ struct sshlogin;
 
 // What the bytes of a queued item begin with.
 struct item {
-	uint32_t nargs;       // arguments of the item, or of all items
-	uint32_t spec : 26;   // what its job is made from: index in batch->specs
-	uint32_t earlier : 2; // enum resume_answer: what an earlier run made of it; see job_records_leave_out()
-	uint32_t bad : 1;     // it cannot be run: its job fails with item_view.reason
-	uint32_t added : 1;   // by --add
-	uint32_t items;       // that one process gets; more than 1: a pack
-	uint64_t seq;         // {#}, over the run
-	uint64_t number;      // within its batch: FAIRPAR_JOB is BATCH#number
-	uint64_t order;       // of its output within its batch, from 1; 0: it has no rank in the order
-	uint64_t queued;      // when, now_ns() time
+	uint32_t nargs;       // number of arguments; of a pack, those of all its items
+	uint32_t spec : 26;   // index in batch->specs of the spec that its job is made from
+	uint32_t earlier : 2; // enum resume_answer: how the item ended in an earlier run; see job_records_leave_out()
+	uint32_t bad : 1;     // the item cannot be run: its job fails with item_view.reason
+	uint32_t added : 1;   // the item is a job of --add
+	uint32_t items;       // how many items one process gets; more than 1: a pack
+	uint64_t seq;         // {#}: the number of the item in the run
+	uint64_t number;      // the number of the item in its batch: FAIRPAR_JOB is BATCH#number
+	uint64_t order;       // rank of its output within its batch, from 1; 0: it has none
+	uint64_t queued;      // when it was queued, now_ns() time
 	uint64_t from;        // seq of the job that emitted it, or 0
-	void *own;            // the struct added_job, or the struct block of --pipe, which its job frees; or NULL
+	void *own;            // of --add the struct added_job, of --pipe the struct block; the item's job frees it; or NULL
 };
 
-// One item, or a pack of items. After item_read() it borrows from the bytes.
+// One item, or a pack of items. After item_read() the view borrows from the bytes that were read.
 struct item_view {
 	struct item item;
 	struct record record; // its arguments
-	const char *reason;   // why it cannot be run, with item.bad; else NULL
+	const char *reason;   // with item.bad: why the item cannot be run; else NULL
 };
 
 // ---- a job
 
 // A job of --add (record/added_jobs.h) that has not ended.
 struct added_job {
-	uint64_t id;              // item.seq, once it is known
+	uint64_t id;              // its item.seq, set when the item gets that number
 	struct job_spec spec;
-	atomic_bool cancelled;    // it is not to start, or is being ended
+	atomic_bool cancelled;    // the job must not start, or is being ended
 };
 
 // Between attempts a job is on the heap (job_run.c); else it is a variable of the function that runs it.
 struct job {
-	struct batch *batch;          // the job's queue has a reference
+	struct batch *batch;          // borrowed: the job's queue has a reference
 	const struct job_spec *spec;  // of the batch
-	struct item item;             // item.queued: of this attempt; 0: it was not queued
+	struct item item;             // item.queued: when this attempt was queued; 0: it was not queued
 	struct record record;         // its arguments; borrowed from the queued item, or from `owned`
 	struct block *block;          // of --pipe and --pipe-part: its standard input, which job_run.c frees; or NULL
 	struct added_job *added;      // of --add: owns `spec`, and is freed by job_run.c; or NULL
@@ -63,97 +63,97 @@ struct job {
 	enum event_role role;
 	const struct result *told;    // the end of the job or batch after which an on-failure or finally command runs; or NULL
 	struct line_items *line_items; // takes the lines of its attempt's stdout, or NULL
-	struct created_file *creating; // what it makes, which was not there when it began (created_files.c); or NULL
+	struct created_file *creating; // the file that it creates, which did not exist when the job began (created_files.c); or NULL
 	unsigned step;                // 0: the command; n: the nth of spec->then
 	unsigned attempt;             // of this step, from 1
-	unsigned slot;                // where it runs, or ran last
-	const struct sshlogin *login; // the machine of its attempt, or of its last one; NULL: there are no machines but this one
+	unsigned slot;                // number of the slot that it runs on, or ran on last
+	const struct sshlogin *login; // the machine of its latest attempt; NULL: the run has no other machines
 	struct hosts_tries tries;     // the machines of this step's earlier attempts
-	unsigned losses;              // attempts that were lost with their machine, and are made again
-	uint64_t start;               // of its first step's last attempt, now_ns() time; 0 before
+	unsigned losses;              // how many attempts were lost with their machine, and are made again
+	uint64_t start;               // when the last attempt at its first step started, now_ns() time; 0 before
 	struct spool *spool;          // of all its output; NULL if it is ungrouped
 	struct results *results;      // takes its output instead (--results), or NULL
-	char *owned;                  // a copy of the record and the reason, once it has left the worker; else NULL
+	char *owned;                  // a copy of the record and the reason, made when the job left the worker to wait; else NULL
 
 	// between two attempts
-	enum event_next pending;      // what it was queued for: another attempt or the next step
+	enum event_next pending;      // why it was queued again: for another attempt or the next step
 	struct result result;         // of the attempt before
-	struct list waiting;          // in the list of retry_queue.c, which also has the next two
+	struct list waiting;          // link in the list of retry_queue.c, which also uses `due` and `queue`
 	uint64_t due;                 // when the pause ends, now_ns() time
-	struct queue *queue;          // held open
+	struct queue *queue;          // the job's queue, held open
 
 	// for events
 	uint64_t pause;               // nanoseconds of its last pause before an attempt
-	bool pauses;                  // EVENT_WAIT of that pause was published, and its end was not
-	enum event_next cancelled_next; // the published follow-up of its last attempt, which the end of the run has cancelled
+	bool pauses;                  // EVENT_WAIT was published for that pause, and EVENT_WAIT_END was not
+	enum event_next cancelled_next; // what was to follow its last attempt, as published; the end of the run has cancelled that
 };
 
 // Appends how messages call the job: "BATCH#7", "#7" in the default batch, or "BATCH finally".
 void job_label(const struct job *job, struct buf *buf);
 
-// The template of the job's command, or of its step; NULL: the record is the command.
+// The template of the job's present step; NULL: the record is the command.
 const struct template *job_template(const struct job *job);
 
 // What the job's templates are expanded with; borrows its record.
 struct expansion job_expansion(const struct job *job);
 
-// Bytes that the job has written to the stream (0 stdout, 1 stderr) and that are its output, not items. To be called before its
+// How many bytes the job has written to the stream (0 stdout, 1 stderr) without those that became items. To be called before its
 // spool and its results are freed.
 uint64_t job_bytes(const struct job *job, int stream);
 
 // True if --cancel names the job or its batch. From any thread.
 bool job_is_cancelled(const struct job *job);
 
-// What the joblog, or a table of --results, says of the job that has ended. Borrows all that it is given.
+// Returns the row of the joblog, or of a table of --results, for a job that has ended. The row borrows from all arguments.
 struct joblog_row joblog_row_of(const struct job *job, const struct result *result, uint64_t received, const struct buf *command);
 
 // ---- its worker ----
 
-// What the events of the running attempt say of it, gathered for publish_job_end().
+// What is known of the running attempt, gathered for the event of its end (publish_job_end()).
 struct attempt_stats {
 	bool started;          // publish_job_start() was called for it
 	uint64_t queued;       // nanoseconds from its queueing to its start
-	uint64_t wait_since;   // when it began to wait for memory or a machine, now_ns() time; 0: it did not, or no longer does
-	enum event_why wait_why; // what it waits for, while wait_since is not 0
-	uint64_t held;         // nanoseconds that it waited at the gate, for memory or for a machine, whichever was longest
+	uint64_t wait_since;   // since when the attempt waits for memory or a machine, now_ns() time; 0: it does not wait
+	enum event_why wait_why; // what the attempt waits for, while wait_since is not 0
+	uint64_t held;         // nanoseconds of its longest wait: at the gate, for memory or for a machine
 	enum event_why held_why; // what it waited for in that time
 	uint64_t out_bytes, err_bytes;
-	uint64_t item_bytes;   // of stdout that became items (exec/submission.h)
-	struct buf why;        // why it could not be started
-	struct buf tail;       // last lines of its output, if it failed for good
+	uint64_t item_bytes;   // bytes of stdout that became items (exec/submission.h)
+	struct buf why;        // why the attempt could not be started
+	struct buf tail;       // last lines of its output, if the job has failed for good
 	size_t tail_out;       // how many bytes of `tail` are from stdout; these come first
 };
 
-// Only its worker touches it. Buffers keep their memory from job to job.
+// Only its worker uses the state. Buffers keep their memory from job to job.
 struct worker_state {
 	struct run *run;
-	struct worker *worker;        // NULL: the state is for ending a job that no worker runs
+	struct worker *worker;        // NULL: no worker runs the job, which this state only serves to end
 	void *stack_top;
 	struct warm *warm;            // with --warm, or NULL
 	struct command command;       // of the attempt
-	char *output_bytes;           // room for output that becomes items or that subscribers want, made when it is first needed
+	char *output_bytes;           // buffer for output that becomes items or that subscribers want, allocated when it is first needed
 	struct buf text;              // the command of the last attempt, by command_text()
 	struct buf label;             // of the job, with its command
 	struct buf vars;              // the variables of its environment that differ from job to job, NUL behind each
 	struct buf row;               // scratch: the command of its row in the joblog
 	struct buf path;              // scratch: the path of the file that the job creates
-	struct context *context;      // of a job in a directory of its own, or NULL
+	struct context *context;      // of a job with a directory of its own (job_spec.workdir), or NULL
 	char **env;                   // of the attempt: pointers into `vars` and into the job's spec
 	size_t env_cap;
 	struct attempt_stats stats;   // of the attempt
 	struct live_attempt live; // the attempt, for as long as its process runs
 };
 
-// Returns the state of that worker, made at the first call; the pool frees it with the worker.
+// Returns the state of that worker, which the first call makes; the pool frees it with the worker.
 struct worker_state *worker_state_of(struct run *run, struct worker *worker);
 
-// Makes a further state, for that worker or for none (NULL). The caller frees it with worker_state_free().
+// Makes another state, for that worker or (NULL) for no worker. The caller frees it with worker_state_free().
 struct worker_state *worker_state_new(struct run *run, struct worker *worker);
 void worker_state_free(void *state); // a struct worker_state
 
 // The job's label (job_label()) as a string: borrowed from the state until the next call.
 const char *worker_state_label(struct worker_state *state, const struct job *job);
 
-// Prints why the attempt cannot run, as a message about the job, and keeps the text in state->stats.why for the event of its end. After
-// publish_attempt_begin().
+// Prints why the attempt cannot run, as a message about the job, and keeps the reason in state->stats.why for the event of the attempt's
+// end. To be called after publish_attempt_begin().
 FP_PRINTF(3, 4) void attempt_complain(struct worker_state *state, const struct job *job, const char *format, ...);

@@ -1,5 +1,5 @@
-// A run: what is to be done, the parts that do it, and how far it is. run/setup.c puts it together. The rooms state, record, exec, feed and run see
-// all of it; a part that is a pointer is made, used and freed by the file of its name.
+// A run: what is to be done, the parts that do it, and how far the run is. run/setup.c puts a run together. The rooms state, record, exec, feed and
+// run see all members; a part that is a pointer is made, used and freed by the file of its name.
 
 #pragma once
 
@@ -18,10 +18,10 @@
 #include "process/child.h"
 #include "slots/slots.h"
 
-// How far the run is. It goes only forward (stop.c).
+// How far the run is. The phase only moves forward (stop.c).
 enum run_phase {
 	RUN_RUNNING,
-	RUN_DRAINING, // no input any more, nothing new is started
+	RUN_DRAINING, // no more input is read, and no more jobs start
 	RUN_ENDING,   // as RUN_DRAINING, and running jobs are being ended
 	RUN_KILLING,  // running jobs are ended by SIGKILL: a second signal came
 };
@@ -32,14 +32,14 @@ struct run {
 	struct context *context;                    // what fairpar was started with; borrowed from main
 	const char *cwd;                            // fairpar's current directory if there is a manifest, else NULL; owned
 	struct manifest *manifest;                  // or NULL
-	struct halt halt;                           // --halt, or what the manifest says
-	struct job_spec spec;                       // of the command line
+	struct halt halt;                           // --halt, or fail_fast of the manifest
+	struct job_spec spec;                       // of the command line's jobs
 	struct job_spec *specs[1];
-	unsigned slots;                             // that it begins with
+	unsigned slots;                             // how many slots the run begins with
 	struct slots_bounds slots_bounds;           // the fewest and the most slots that it may have: equal if fixed; least 0: not known
-	bool slots_shared;                          // -j allows more, but a pool, an outer run or make's jobserver has no more
+	bool slots_shared;                          // -j allows more slots than the pool, the outer run or make's jobserver has
 	unsigned long nofile;                       // the limit of descriptors
-	unsigned long job_fds;                      // those left for jobs: all but one for each --batch NAME=FILE, whose file stays open
+	unsigned long job_fds;                      // descriptors left for jobs: `nofile` less one for each --batch NAME=FILE, whose file stays open
 	bool fair_time;                             // batches get equal slot-time, not an equal number of turns
 	const struct work_type *item_work;          // what workers do with a queued item (job_run.c)
 	const char *temp_dir;                       // for spilled items and held output
@@ -49,14 +49,14 @@ struct run {
 
 	// its parts
 	struct pool *pool;
-	struct gate *gate;                          // or NULL: starts wait for nothing but slots, and nothing is watched
+	struct gate *gate;                          // NULL: jobs wait only for slots before they start, and no load or memory is watched
 	struct auto_slots *auto_slots;              // of -j auto, or NULL: the number of slots is fixed, or others set it
 	struct terminal *terminal;                  // of -o and -p, or NULL
 	struct status_display *status_display;      // the status line, or NULL
 	struct children *children;                  // the attempts that run on this machine
 	struct hosts *hosts;                        // -S: the slots are those of several machines; or NULL
 	struct leases *leases;                      // of a pool or a run that this one runs in, or NULL: the slots are the run's own
-	struct jobserver_slots *jobserver;          // make's, from which the slots come, or the run's own for its jobs (--jobserver); or NULL
+	struct jobserver_slots *jobserver;          // make's jobserver, from which the slots come, or the run's own for its jobs (--jobserver); or NULL
 	struct nested *nested;                      // knows the attempts that run, and lends their slots to fairpars in them; or NULL
 	struct added_jobs *added_jobs;              // the jobs added by --add, and the processes that wait for them; NULL: there can be none
 	struct control *control;                    // answers the processes that send requests to the run, or NULL
@@ -65,7 +65,7 @@ struct run {
 	struct end_summary *end_summary;            // or NULL: no summary
 	struct explain_live *explain_live;          // --explain, or NULL
 	struct publisher *publisher;                // of events, with the counts of jobs
-	struct log_sink *log;                       // of --log and what is made from a log, or NULL
+	struct log_sink *log;                       // of --log, and of the log that pictures are made from; or NULL
 	struct feeds *feeds;
 	struct blockfeed *blocks;                   // of --pipe and --pipe-part, or NULL
 	struct dag *dag;                            // of the manifest, or NULL
@@ -77,9 +77,9 @@ struct run {
 	int signal_fd;
 
 	// its state, for any thread
-	atomic_uint_least64_t seq;                  // {#} of the item that came last
+	atomic_uint_least64_t seq;                  // {#} of the newest item
 	mutex lock;                                 // guards dead, and batch.pack_size
-	struct batch *dead;                         // batches whose queues were removed, for the event loop to let go of
+	struct batch *dead;                         // batches whose queues were removed: the event loop drops their references
 	atomic_bool all_read;                       // every input was read to its end
 	atomic_bool idle;                           // hooks.idle was called, which is the pool's last call
 	atomic_bool halt_now;                       // end the running jobs
@@ -90,7 +90,7 @@ struct run {
 	const struct batch *shown;                  // --dry-run: the batch of the command that was shown last
 	int signal;                                 // the signal that ends the run, or 0
 	enum run_phase phase;
-	bool extended;                              // the time to the end began anew: see run_limit_end()
+	bool extended;                              // the time limit for the reader of the output was begun once more: see run_limit_end()
 };
 
 // Wakes the event loop. From any thread.
@@ -106,14 +106,14 @@ static inline bool run_is_serial(const struct run *run) {
 
 // ---- terminal.c: questions before jobs (-p), and jobs that get the terminal for themselves (-o)
 
-// Makes run->terminal for -o or -p. Returns 0, or -1 after a message: with -p there must be a terminal. With -o alone there may
-// be none: jobs run without it, after a warning.
+// Makes run->terminal for -o or -p. Returns 0; or -1 after a message, if -p is given and there is no terminal. With -o alone the
+// terminal may be missing: then a warning is printed, and jobs run without a terminal.
 int terminal_open(struct run *run);
 // Frees run->terminal, if it is not NULL, and closes the terminal.
 void terminal_close(struct run *run);
 
-// Shows the command and waits for the answer. Returns whether it is to run; false too if the run is cut short. The caller
-// sees to it that only one job asks at a time.
+// Shows the command and waits for the answer. Returns whether the command is to run; false also if the run is cut short. For one
+// job at a time: the caller makes sure of that.
 bool terminal_confirm(struct run *run, const char *command);
 
 // Ends the wait for answers, now and later. From any thread; run->terminal may be NULL.
@@ -122,14 +122,14 @@ void terminal_cancel(struct run *run);
 // The terminal as the standard input of a job, or -1.
 int terminal_fd(const struct run *run);
 
-// Whether fairpar has the foreground, which the job is to get.
+// Whether this process is in the foreground of the terminal, so that it can give the foreground to the job.
 bool terminal_is_ours(const struct run *run);
 
-// Takes the foreground back from a job that has ended, with that result. A Ctrl-C that ended the job was meant for fairpar, too, as for a shell.
+// Takes the foreground back from a job that has ended with `result`. If Ctrl-C has ended the job, it ends the run, too, as it does for a shell.
 void terminal_take_back(struct run *run, const struct result *result);
 
-// For a job that waits for other jobs: terminal_lend() takes the foreground from it, so that these may have it; terminal_return()
-// gives it back to the job's process `pid`. Both do nothing without --tty.
+// For a job that waits for other jobs: terminal_lend() takes the foreground from the job, so that the other jobs may have it;
+// terminal_return() gives the foreground back to the job's process `pid`. Both do nothing without --tty.
 void terminal_lend(struct run *run);
 void terminal_return(struct run *run, pid_t pid);
 
@@ -141,7 +141,7 @@ void terminal_note_stops(struct run *run);
 
 struct job;
 
-// What becomes of a job that has waited.
+// What retry_queue.c does with a job that has waited.
 struct retry_calls {
 	bool (*resume)(struct queue *queue, struct job *job); // queues the job, whose time has come; false: there is no room now
 	void (*cut_off)(struct job *job);                     // ends the job, whose next attempt will not come
@@ -151,14 +151,14 @@ struct retry_calls {
 struct retry_queue *retry_queue_create(const struct retry_calls *calls);
 void retry_queue_destroy(struct retry_queue *retry_queue);
 
-// Takes the job over and keeps it until `due` (now_ns() time); its queue stays open for so long. Called by the worker that runs the
+// Takes the job over and keeps it until `due` (now_ns() time); meanwhile holds its queue open. Called by the worker that runs the
 // job's item. Returns false, with nothing done, if the run takes no more work.
 bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struct job *job, uint64_t due);
 
 // Queues the jobs whose time has come. Returns when to call it again (now_ns() time), or TIME_NEVER. From the event loop.
 uint64_t retry_queue_submit(struct retry_queue *retry_queue, uint64_t now);
 
-// Makes the jobs that were cancelled meanwhile (job_is_cancelled()) due at once. From the event loop.
+// Makes the jobs due that were cancelled while they wait (job_is_cancelled()). From the event loop.
 void retry_queue_recheck(struct retry_queue *retry_queue);
 
 // Ends all jobs that wait, by retry_calls.cut_off, and refuses new ones. From any thread.
@@ -181,8 +181,8 @@ void auto_slots_starving(struct auto_slots *auto_slots);
 void auto_slots_begin(struct auto_slots *auto_slots, unsigned width);
 void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned width, const struct result *result);
 
-// For a run in a pool, from the event loop. auto_slots_set(): the server has changed the number of slots, because of `why` (NULL:
-// it is a new server). auto_slots_observe() samples the jobs for the server (slots/protocol.h).
+// For a run in a pool, from the event loop. auto_slots_set() notes the number of slots that the pool's server has set, because of `why`
+// (NULL: the server is a new one). auto_slots_observe() samples the jobs for the server (slots/protocol.h).
 void auto_slots_set(struct auto_slots *auto_slots, unsigned slots, const char *why);
 void auto_slots_observe(struct auto_slots *auto_slots, struct observation *ret_observation);
 

@@ -9,5 +9,5 @@
 // True if the program's own name is xargs, or its first argument --xargs.
 bool xargs_is_meant(int argc, char *argv[]);
 
-// Does what xargs would do, and returns the exit status; or dies by the signal that ended it.
+// Runs as xargs. Returns the exit status, or dies by the signal that ended the run.
 int xargs_main(int argc, char *argv[], struct context *context);

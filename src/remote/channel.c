@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { WRITE_BYTES = 4096 }; // if there is more than a frame, so much at least goes in one write(2)
+enum { WRITE_BYTES = 4096 }; // frames are gathered up to about this size for one write(2)
 
 void channel_init(struct channel *channel, enum wire_sender self, size_t (*greeting)(void *arg),
                   const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg, uint64_t now) {
@@ -48,14 +48,14 @@ static void take_bulk(struct channel *channel) {
 		buf_add(&channel->current, first, used);
 		channel->bulk_at += used;
 	}
-	if (channel->bulk_at * 2 >= channel->bulk.len) { // so each byte is moved once in the mean
+	if (channel->bulk_at * 2 >= channel->bulk.len) { // so each byte is moved about once
 		buf_drop(&channel->bulk, channel->bulk_at);
 		channel->bulk_at = 0;
 	}
 }
 
-// Queues what is owed: an answer to the last ping, and the acknowledgements of each job as one frame. Else an end that does not read what it
-// is sent could make that grow.
+// Queues what is owed: an answer to the last ping, and one acknowledgement for each job. If each answer were queued at once, an end that
+// does not read could make the queue grow without limit.
 static void pay(struct channel *channel) {
 	for (size_t i = 0; i < channel->njobs && channel->owes_bytes; ++i) {
 		struct channel_job *job = &channel->jobs[i];
@@ -105,7 +105,7 @@ ssize_t channel_write(struct channel *channel, int fd) {
 	return 0;
 }
 
-// Marks the jobs whose first frame is one of those bytes, and ends behind `sent` of them.
+// Marks the jobs whose first frame is in `of` and was not written whole. `sent`: how many bytes of `of` were written.
 static void mark_unsent(const struct channel *channel, const struct buf *of, size_t sent) {
 	struct wire_frame frame;
 	size_t at = 0, used = 0;
@@ -121,8 +121,8 @@ static void mark_unsent(const struct channel *channel, const struct buf *of, siz
 }
 
 void channel_mark_unsent(struct channel *channel) {
-	mark_unsent(channel, &channel->current, channel->sent); // none, where it is the greeting
-	mark_unsent(channel, &channel->urgent, 0); // of which these frames are
+	mark_unsent(channel, &channel->current, channel->sent); // finds nothing while that is the greeting
+	mark_unsent(channel, &channel->urgent, 0); // the first frames of jobs are urgent
 }
 
 void channel_send_frames(struct channel *channel, uint64_t job, const struct buf *frames) {
@@ -142,7 +142,7 @@ static enum wire_sender other_end(const struct channel *channel) {
 	return channel->self == WIRE_WORKER ? WIRE_DISPATCHER : WIRE_WORKER;
 }
 
-// How many bytes of a job that end may have under way.
+// Returns how many bytes of a job may be under way from the end `sender`.
 static size_t window_of(enum wire_sender sender) {
 	return sender == WIRE_WORKER ? OUTPUT_WINDOW : INPUT_WINDOW;
 }
@@ -225,7 +225,7 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 	if (!channel->is_greeted && !channel_why(channel)) {
 		at = channel->greeting(channel->arg);
 	}
-	if (channel->is_greeted) { // before, only the greeting is a sign of life
+	if (channel->is_greeted) { // before the greeting, other bytes are no sign of life
 		channel->heard = now;
 	}
 	while (channel->is_greeted && !channel_why(channel)) {
@@ -258,7 +258,7 @@ uint64_t channel_tick(struct channel *channel, uint64_t now) {
 	if (channel_why(channel) || channel->is_suspended || (!is_greeted && channel->waits_for_greeting)) {
 		return UINT64_MAX;
 	}
-	if (!is_greeted) { // what is there so far might take a ping for its input
+	if (!is_greeted) { // the shell that may run there so far could take a ping for its input
 		channel->pinged = now;
 	}
 	if (!is_greeted && channel->sent != channel->sent_before) { // a program is being sent, which may take long

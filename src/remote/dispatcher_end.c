@@ -53,7 +53,7 @@ static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job
 	end->refused = end->channel.heard;
 	buf_add(&why, frame->payload, frame->size);
 	channel_remove_job(&end->channel, job);
-	if (!end->is_braked) { // else the same one would be sent to it again at once
+	if (!end->is_braked) { // without a brake, the same job would be sent to it again at once
 		leave(end, buf_str(&why));
 	}
 	end->calls.refused(end->arg, &gone, buf_str(&why));
@@ -64,7 +64,7 @@ static struct timeval to_timeval(uint64_t ns) {
 	return (struct timeval){.tv_sec = (time_t)(ns / 1000000000), .tv_usec = (suseconds_t)(ns / 1000 % 1000000)};
 }
 
-// Whether the numbers of a `done` frame can be the end of one job: one that could not start, or that has a status of wait(2).
+// Whether the numbers of a `done` frame make sense: for a job that could not start, or for one that has a status of wait(2).
 static bool can_be(const uint64_t *of, bool is_running) {
 	enum { OUTCOME = 1, EXIT, SIGNAL, FLAGS, WALL, USER, SYSTEM, MEMORY };
 	if (of[EXIT] > 255 || of[SIGNAL] > 127 || (of[EXIT] > 0 && of[SIGNAL] > 0) || of[FLAGS] > 1 || of[WALL] > INT64_MAX / 2 ||
@@ -165,7 +165,7 @@ static void greet(struct dispatcher_end *end) {
 	buf_printf(&end->channel.current, "%s%.*s\n", GREETING, MARK_SIZE, end->mark + 1);
 }
 
-// Finds the line before the mark that begins with the word and the mark, and appends its rest. Returns false if it has not come.
+// Finds the line "WORD MARK REST" in what came before the mark, and appends REST. Returns false if that line has not come.
 static bool find_request(const struct dispatcher_end *end, const char *word, struct buf *ret_rest) {
 	FP_CLEANUP(buf_fini) struct buf begin = BUF_INIT;
 	buf_printf(&begin, "\n%s %.*s", word, MARK_SIZE, end->mark + 1);
@@ -178,7 +178,7 @@ static bool find_request(const struct dispatcher_end *end, const char *word, str
 	return newline;
 }
 
-// Sends a machine the program that it requests; and when it has that, the greeting once more.
+// Answers the machine's request for a program, and once it says that the program is installed, sends the greeting again.
 static void send_program(struct dispatcher_end *end) {
 	FP_CLEANUP(buf_fini) struct buf rest = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
@@ -194,7 +194,7 @@ static void send_program(struct dispatcher_end *end) {
 	end->program_requested = true;
 }
 
-// Skips the output of a login shell before the mark, which is kept in channel.in until then.
+// Skips what a login shell prints before the mark. Until the mark comes, this stays in channel.in.
 static size_t on_greeting(void *arg) {
 	struct dispatcher_end *end = arg;
 	struct channel *channel = &end->channel;
@@ -298,7 +298,7 @@ uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now) {
 	due = end->goes < due ? end->goes : due;
 	for (size_t i = 0; i < channel->njobs; ++i) {
 		struct channel_job *job = &channel->jobs[i];
-		if (job->due <= now && job->receive_window == 0 && !job->is_read) { // its end waits for the reader of its output, who is here
+		if (job->due <= now && job->receive_window == 0 && !job->is_read) { // it cannot end before its output is read here
 			job->due = now + ORDER_NS;
 		} else if (job->due <= now) {
 			job->due = UINT64_MAX;

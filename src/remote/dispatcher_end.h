@@ -2,33 +2,33 @@
 //
 //   sent -started-> running -done-> gone       sent -refused-> gone      any -the connection breaks-> gone, reported as lost
 //
-// The other end begins to speak with noise, the output of a login shell, which ends at the mark: a random text that the greeting names and
-// the worker repeats. A script that finds no fairpar there may answer the greeting by a line "want MARK SYSTEM" instead: it is sent a
-// program, says "have MARK" when that is installed, and becomes a worker, which is greeted anew.
+// The other end may first send noise, the output of a login shell. It ends at the mark: a random text that the greeting contains and the worker
+// repeats. If the machine has no fairpar, the script that was started there may answer the greeting by a line "want MARK SYSTEM": then it is sent
+// a program, says "have MARK" when that is installed, and becomes a worker, which is greeted anew.
 //
-// Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends input and acknowledges output. A callback must not
-// call any function of these files but channel_acknowledge(), and hello() channel_send().
+// Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends input and acknowledges output. A callback must call none
+// of the functions of these files but channel_acknowledge(); hello() may also call channel_send().
 
 #pragma once
 
 #include "remote/channel.h"
 
 struct dispatcher_calls {
-	void (*hello)(void *arg, const struct worker_hello *hello);   // jobs may be sent from now on; before the first one an `env` frame
-	void (*started)(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago); // it runs, since `ago` nanoseconds
-	// Stream 1 or 2; channel_acknowledge() when it was passed on.
+	void (*hello)(void *arg, const struct worker_hello *hello);   // jobs may be sent from now on, and an `env` frame before the first one
+	void (*started)(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago); // the job runs as process `pid`, since `ago` nanoseconds
+	// Output of stream 1 or 2. The owner calls channel_acknowledge() when it has passed the bytes on.
 	void (*output)(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n);
-	void (*done)(void *arg, const struct channel_job *job, const struct job_end *end); // it is gone, as it is in the next one and in lost()
-	void (*refused)(void *arg, const struct channel_job *job, const char *why); // it has not run
-	// The worker takes no further job: it has said so, or has refused one without a brake. What runs goes on. Called once, before refused().
+	void (*done)(void *arg, const struct channel_job *job, const struct job_end *end); // `job` is a copy here, in refused() and lost()
+	void (*refused)(void *arg, const struct channel_job *job, const char *why); // the job has not run
+	// The worker takes no further job: it has said so, or has refused a job without a brake. Running jobs go on. Called once, before refused().
 	void (*bye)(void *arg, const char *why);
-	// The worker takes no jobs for now, while so many run; or (`why` is NULL) it takes jobs again. The latter is called at least a
-	// second after its last refusal.
+	// The worker takes no jobs for now, because of `why`, while `jobs` jobs run there; or (`why` is NULL) it takes jobs again. The latter call
+	// comes at least a second after the worker's last refusal.
 	void (*braked)(void *arg, uint64_t jobs, const char *why);
-	void (*lost)(void *arg, const struct channel_job *job); // the connection has broken; without is_unsent the job may have begun
-	void (*overdue)(void *arg, struct channel_job *job);   // it was told to stop, and has not ended in time; its frames still come
-	// A machine of that kind (uname -sm) has no fairpar, and requests one: appends the bytes for it and returns 0, or returns -1 with *ret_why.
-	// May be NULL.
+	void (*lost)(void *arg, const struct channel_job *job); // the connection has broken; unless job->is_unsent, the job may have begun
+	void (*overdue)(void *arg, struct channel_job *job);   // the job was told to stop and has not ended in time; its frames may still come
+	// The machine at the other end, of the kind `machine` (uname -sm), has no fairpar and requests one: appends the answer and returns 0, or
+	// returns -1 with *ret_why. May be NULL.
 	int (*program_requested)(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why);
 	// A frame of a conversation about files. Returns NULL, or why it is not allowed: static text.
 	const char *(*files)(void *arg, struct channel_job *job, const struct wire_frame *frame);
@@ -39,13 +39,13 @@ struct dispatcher_end {
 	struct dispatcher_calls calls;
 	void *arg;
 	char mark[MARK_SIZE + 3]; // with the newlines around it
-	bool is_up;               // hello has come
-	uint64_t suspended;       // since when it is suspended; only while it is
-	bool is_braked;           // by the last `brake` frame
-	bool is_leaving;          // it takes no more jobs: bye was said, or it has refused one without a brake
-	uint64_t refused, goes;   // when it has refused a job last; when calls.braked() is to say that it takes jobs again, or UINT64_MAX
-	uint64_t idle_until;      // when it is given up, if it is leaving and has no job, else UINT64_MAX
-	bool program_requested, program_installed; // a program, before the mark
+	bool is_up;               // the worker's hello has come
+	uint64_t suspended;       // since when the connection is suspended; valid only while it is
+	bool is_braked;           // the last `brake` frame said that the worker takes no jobs
+	bool is_leaving;          // the worker takes no more jobs: one end said bye, or the worker refused a job without a brake
+	uint64_t refused, goes;   // when the worker last refused a job; when calls.braked() is to say that it takes jobs again, or UINT64_MAX
+	uint64_t idle_until;      // when the connection is given up because the worker is leaving and has no job, else UINT64_MAX
+	bool program_requested, program_installed; // before the mark, the other end has requested a program, has installed it
 };
 
 // Makes the end, with the greeting as its first output. `mark`: MARK_SIZE hexadecimal digits that nobody else knows; copied, as `calls`.
@@ -53,29 +53,29 @@ struct dispatcher_end {
 struct dispatcher_end *dispatcher_end_new(const struct dispatcher_calls *calls, void *arg, const char *mark, uint64_t now);
 void dispatcher_end_free(struct dispatcher_end *end);
 
-// What came before the mark, as a string of at most 1 KiB, borrowed; "" after the mark, or where a program was requested.
+// Returns what came before the mark, as a string of at most 1 KiB, borrowed; "" once the mark has come or a program was requested.
 const char *dispatcher_end_noise(struct dispatcher_end *end);
 
 // Reports each job as lost (dispatcher_calls.lost) and forgets it. Only when the connection is broken.
 void dispatcher_end_lose_jobs(struct dispatcher_end *end);
 
-// Sends a job (payload.h), whose number is higher than all before; or, without a payload (NULL, 0), begins a conversation about files, which is
-// numbered as a job and ends as one; channel_send_frames() sends what is said in it. Returns it as channel_add_job() does: its owner is to be set.
+// Sends a job (payload.h), whose number is higher than all before. Without a payload (NULL, 0) it begins a conversation about files instead, which
+// has a number and an end as a job has; channel_send_frames() sends its frames. Returns it as channel_add_job() does; the caller sets its `owner`.
 struct channel_job *dispatcher_end_begin(struct dispatcher_end *end, uint64_t number, const char *payload, size_t n);
 
-// Sends an `eof` or `shut` frame of a job: its standard input has ended; or that stream of its output (1 or 2) is to be closed, which nobody reads
-// any more: the job is to get SIGPIPE, as it would here. This and the next one do nothing if the job is gone.
+// Sends an `eof` frame: the job's standard input has ended; or a `shut` frame: nobody reads that stream of its output (1 or 2) any more, so the
+// worker closes it, and the job gets SIGPIPE. This function and the next do nothing if the job is gone.
 void dispatcher_end_say(struct dispatcher_end *end, enum wire_type type, uint64_t job, unsigned stream);
 
-// Stops a job, for whose end somebody waits. It has `takes` nanoseconds, those of --term-seq, and 10 s more from the first of these calls;
-// then it is overdue.
+// Tells the worker to end a job. The job has `takes` nanoseconds (the length of --term-seq) and 10 s more, counted from the first such call,
+// before it is overdue.
 void dispatcher_end_stop(struct dispatcher_end *end, uint64_t job, enum stop_how how, uint64_t takes, uint64_t now);
 
-// Has the worker stop its jobs, because the dispatcher is about to be stopped (`begins`), or continue them. Meanwhile silence breaks nothing.
+// Has the worker stop its jobs, because the dispatcher is about to be stopped (`begins`), or continue them. Until then silence breaks nothing.
 void dispatcher_end_suspend(struct dispatcher_end *end, bool begins, uint64_t now);
 
-// As channel_tick(), which it calls; and reports overdue jobs, and the end of a brake. The connection breaks if the worker takes no more jobs,
-// and has had none for a minute.
+// Calls channel_tick(), and returns as it does; also reports overdue jobs and the end of a brake. Breaks the connection if the worker takes no
+// more jobs and has had none for a minute.
 uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now);
 
 // Releases the worker: it ends when its jobs have.

@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { WHY_MOST = 400, FAILED_MOST = 20 }; // bytes of `why`; failures that are told
-enum { LINKS_MOST = 40 };                  // in a path
+enum { WHY_MOST = 400, FAILED_MOST = 20 }; // bytes of `why`; failures that the other end is told of
+enum { LINKS_MOST = 40 };                  // that a path may lead through
 enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 const char file_is_deep[] = "it is more than 512 directories deep";
@@ -83,7 +83,7 @@ void file_copy_fail(struct file_copy *copy, uint64_t entry, const char *name, co
 
 // ---- the path of a name ----
 
-// Goes to the directory, and closes the one before. Returns 0; or -1 with errno if `fd` is -1.
+// Makes `fd` the directory of the spot, and closes the one before. Returns 0; or -1 with errno if `fd` is -1.
 static int move_to(struct file_spot *spot, int fd) {
 	if (fd < 0) {
 		return -1;
@@ -93,15 +93,15 @@ static int move_to(struct file_spot *spot, int fd) {
 	return 0;
 }
 
-// What the link points to. The caller frees it. NULL with errno if it is none.
+// Returns the target of the link, for the caller to free; or NULL with errno if `name` is no link.
 static char *read_link(int dir, const char *name) {
 	char target[PATH_MAX];
 	ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
 	return n < 0 ? NULL : xmemdup(target, (size_t)n);
 }
 
-// Prepares the way of a link: one that file_receive.c might have made leads nowhere above the directory that its ".." lead to. Returns 0, or -1
-// with errno.
+// Prepares to follow a link. If file_receive.c might have made it, its path may not lead above the directory that its ".." lead to. Returns 0,
+// or -1 with errno.
 static int enter_link(struct file_spot *spot, const char *target) {
 	size_t up = link_climbs(target);
 	bool is_fenced = spot->room < ANYWHERE / 2, may_be_copied = up <= LEVELS_MOST;
@@ -168,7 +168,7 @@ int file_copy_follow(struct file_spot *spot, char **name) {
 		*slash = '\0';
 	}
 	const char *base = slash ? slash + 1 : target;
-	bool is_place = !*base || path_is_dots(base); // then all of it is the way
+	bool is_place = !*base || path_is_dots(base); // the target names only a directory
 	FP_CLEANUP(free_later) char *way = xmemdup(target, is_place ? strlen(target) : (size_t)(base - target));
 	*name = xstrdup(is_place ? "." : base);
 	free(target);

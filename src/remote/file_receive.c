@@ -13,7 +13,7 @@
 
 enum { TRIES = 8, NAME_MOST = 255 };
 
-// Where the file that is copied now is, or its temporary one.
+// Returns the directory of the present file, and of its temporary file.
 static int dir_of(const struct file_copy *copy) {
 	const struct level *level = levels_deepest(&copy->levels);
 	return level ? level->fd : copy->dir_fd;
@@ -30,7 +30,7 @@ static void note(struct file_copy *copy, enum file_note note) {
 	file_copy_write(copy, &(struct wire_frame){.type = FRAME_NOTE, .numbers = {0, note}});
 }
 
-// Notes why the entry that has just begun cannot be made.
+// Notes why the entry that has just come cannot be made.
 static void fail(struct file_copy *copy, const char *name, const char *why) {
 	file_copy_fail(copy, copy->entries, name, why);
 }
@@ -41,8 +41,8 @@ static int make_temp(const struct file_copy *copy, mode_t mode) {
 	return openat(dir_of(copy), copy->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
-// The same in the directory of the top, which is made. Who removes files may remove the empty directories above it meanwhile: so there are
-// some tries.
+// As make_temp(), but in the directory of the top, which is made if it is missing. It tries several times, as another process may remove that
+// directory while it is empty.
 static int make_top_temp(struct file_copy *copy, mode_t mode) {
 	int fd = -1;
 	for (unsigned i = 0; i < TRIES && fd < 0 && (i == 0 || errno == ENOENT); ++i) {
@@ -114,7 +114,7 @@ static struct level *enter(struct file_copy *copy, int above, const char *name, 
 		level->is_new = is_new;
 		level->mode = is_new ? now & (mode | 0077) : now;
 		level->has_other_mode = level->mode != now;
-		if ((now & 0700) != 0700) { // where that fails the files in it do, by name
+		if ((now & 0700) != 0700) { // if this fails, making the files in it fails, and says so
 			level->has_other_mode = fchmodat(above, name, now | 0700, AT_SYMLINK_NOFOLLOW) == 0;
 		}
 	}
@@ -140,7 +140,7 @@ static void begin_dir(struct file_copy *copy, const struct wire_frame *frame) {
 	}
 	level->mtime = (struct timespec){.tv_sec = (time_t)frame->numbers[3], .tv_nsec = (long)frame->numbers[4]};
 	if (is_top) {
-		int fd = make_temp(copy, 0600); // for the sender to look for
+		int fd = make_temp(copy, 0600); // the sender looks for this file
 		copy->has_temp = fd >= 0;
 		if (fd < 0) {
 			fail(copy, "", strerror(errno));
@@ -187,7 +187,7 @@ static bool is_name(const char *bytes, size_t n, bool has_target) {
 	return is_part && (has_target ? rest > 1 && !memchr(bytes + len + 1, '\0', rest - 1) : rest == 0);
 }
 
-// Whether the file in the place of the top is the one that the sender has.
+// Whether the top's place already holds the sender's very file.
 static bool has_file(struct file_copy *copy, const char *id) {
 	struct stat stat;
 	char own[FILE_ID_SIZE] = "";
@@ -248,7 +248,7 @@ static void on_end(struct file_copy *copy, uint64_t other) {
 
 const char *file_receive_take(struct file_copy *copy, const struct wire_frame *frame) {
 	if (copy->levels.n > 0 && !copy->in_file) {
-		remove_temp(copy); // the sender has looked
+		remove_temp(copy); // the sender has looked for it by now
 	}
 	switch ((int)frame->type) {
 	case FRAME_ENTRY: return on_entry(copy, frame);

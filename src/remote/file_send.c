@@ -29,13 +29,13 @@ static void send_entry(struct file_copy *copy, enum file_kind kind, const struct
 	});
 }
 
-// Ends the file, or the deepest directory; the copy too if that is the top.
+// Ends the regular file, or the deepest directory; if that is the top, ends the copy too.
 static void send_end(struct file_copy *copy) {
 	bool was_file = copy->in_file;
 	fd_close(&copy->fd);
 	copy->in_file = copy->is_cut = false;
 	if (!was_file && copy->levels.n > 0 && levels_leave(&copy->levels) != 0) {
-		file_copy_fail(copy, 0, "", strerror(errno)); // … and of the rest of the one above nothing can be opened
+		file_copy_fail(copy, 0, "", strerror(errno)); // … so nothing more of the directory above can be opened
 	}
 	copy->has_ended = copy->levels.n == 0;
 	file_copy_write(copy, &(struct wire_frame){.type = FRAME_END, .numbers = {0, copy->look == LOOK_OTHER}});
@@ -47,11 +47,11 @@ static void send_end(struct file_copy *copy) {
 static void begin_file(struct file_copy *copy, const struct stat *stat, const char *name) {
 	copy->in_file = true;
 	copy->offset = 0;
-	copy->data_end = (uint64_t)stat->st_blocks * 512 >= (uint64_t)stat->st_size ? INT64_MAX : 0; // it may have holes
+	copy->data_end = (uint64_t)stat->st_blocks * 512 >= (uint64_t)stat->st_size ? INT64_MAX : 0; // fewer blocks than bytes: it may have holes
 	send_entry(copy, FILE_REGULAR, stat, name, strlen(name));
 }
 
-// Passes over a hole at the present position. Returns how many bytes of data are behind it, at most.
+// Passes over a hole at the present offset. Returns how many bytes there are at most from there to the next hole.
 static uint64_t find_data(struct file_copy *copy) {
 	if (copy->offset < copy->data_end) {
 		return copy->data_end - copy->offset;
@@ -87,13 +87,13 @@ static bool send_data(struct file_copy *copy) {
 
 // ---- directories ----
 
-// The temporary file of another transfer: it is about to go, and is nobody's file.
+// Whether the name is that of another transfer's temporary file, which is not copied: it will soon be gone.
 static bool is_temp(const char *name) {
 	size_t len = strlen(FILE_TEMP);
 	return strncmp(name, FILE_TEMP, len) == 0 && strlen(name) == len + 16 && strspn(name + len, "0123456789abcdef") == 16;
 }
 
-// Reads the names that the deepest directory has. Returns 0, or -1 with errno.
+// Reads the names in the directory. Returns 0, or -1 with errno.
 static int read_names(struct level *level) {
 	int fd = openat(level->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -112,7 +112,7 @@ static int read_names(struct level *level) {
 	return result_of(error);
 }
 
-// `name` is in the directory `above`, and is called `as` in messages, and `sent` to the receiver.
+// Begins the directory `name` in `above`. Messages call it `as`; the receiver is sent the name `sent`.
 static void send_dir(struct file_copy *copy, int above, const char *name, const char *as, const char *sent) {
 	bool is_deep = copy->levels.n >= LEVELS_MOST;
 	struct level *level = is_deep ? NULL : levels_enter(&copy->levels, above, name);
@@ -144,7 +144,7 @@ static void send_link(struct file_copy *copy, int dir, const char *name, const s
 	send_entry(copy, FILE_LINK, stat, text.data, text.len);
 }
 
-// Sends what is named so in the deepest directory.
+// Sends the entry `name` of the deepest directory.
 static void send_next(struct file_copy *copy, int dir, const char *name) {
 	struct stat stat;
 	if (fstatat(dir, name, &stat, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -170,13 +170,13 @@ static void send_next(struct file_copy *copy, int dir, const char *name) {
 
 // ---- the top ----
 
-// Begins the way from dir_fd. Returns 0, or -1 with errno.
+// Sets *ret_spot to the directory dir_fd, from which links are followed. Returns 0, or -1 with errno.
 static int begin_way(const struct file_copy *copy, struct file_spot *ret_spot) {
 	*ret_spot = (struct file_spot){.fd = openat(copy->dir_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC), .room = ANYWHERE};
 	return ret_spot->fd < 0 ? -1 : 0;
 }
 
-// A link that is named stands for what it points to.
+// Begins the copy. If its name is a link, what the link points to is copied.
 static void begin(struct file_copy *copy) {
 	struct stat stat;
 	struct file_spot spot = {.fd = -1};
@@ -198,7 +198,7 @@ static void begin(struct file_copy *copy) {
 	} else if (S_ISDIR(stat.st_mode)) {
 		send_dir(copy, copy->fd, ".", "", "");
 		fd_close(&copy->fd);
-		if (copy->levels.n > 0) { // for messages
+		if (copy->levels.n > 0) { // messages then show the name, not "."
 			free(copy->levels.at[0].name);
 			copy->levels.at[0].name = xstrdup(copy->base);
 		}
@@ -218,7 +218,7 @@ static enum file_look look_in(const struct file_copy *copy, int dir) {
 	return is_there ? LOOK_SAME : errno == ENOENT ? LOOK_OTHER : LOOK_UNKNOWN;
 }
 
-// Where the name is a link: looks in the directory of what the link points to, and so on. The receiver may be in that one.
+// If the name is a link, looks in the directory of what it points to, and so on from link to link: the receiver may write there.
 static enum file_look look_behind_links(const struct file_copy *copy) {
 	struct file_spot spot;
 	FP_CLEANUP(free_later) char *name = xstrdup(copy->base);
@@ -231,14 +231,14 @@ static enum file_look look_behind_links(const struct file_copy *copy) {
 	return followed < 0 ? LOOK_UNKNOWN : found;
 }
 
-// Both ends see one directory: says so, and does nothing more.
+// Both ends see one directory: tells the receiver so, and copies nothing.
 static void end_same(struct file_copy *copy) {
 	copy->look = LOOK_SAME;
 	copy->has_ended = true;
 	file_copy_write(copy, &(struct wire_frame){.type = FRAME_NOTE, .numbers = {0, NOTE_SAME}});
 }
 
-// The receiver has made its temporary file: is that here?
+// The receiver has made its temporary file. Looks whether that file is here.
 static void look(struct file_copy *copy) {
 	copy->look = look_in(copy, copy->levels.n > 0 ? copy->levels.at[0].fd : copy->dir_fd);
 	if (copy->look == LOOK_OTHER && copy->levels.n == 0) {
@@ -270,21 +270,21 @@ const char *file_send_take(struct file_copy *copy, const struct wire_frame *fram
 	return "it has sent a frame that a sender of files does not take";
 }
 
-// The next step. Returns false if it has to wait.
+// Does the next step. Returns false if that has to wait for the receiver.
 static bool step(struct file_copy *copy) {
 	struct level *level = levels_deepest(&copy->levels);
 	bool is_clear = copy->look != LOOK_NOT_YET;
 	if (copy->entries == 0) {
 		begin(copy);
 	} else if (copy->is_refused) {
-		send_end(copy); // one after the other: the receiver has none of them
+		send_end(copy); // one level in each step: the receiver has made none of them
 	} else if (copy->was_made && !is_clear) {
 		look(copy);
 	} else if (level && !is_clear) {
 		return false;
 	} else if (copy->in_file) {
 		if (!send_data(copy)) {
-			copy->is_cut = true; // there is no more of it
+			copy->is_cut = true; // all of it was sent
 			if (!level && !is_clear) {
 				return false;
 			}

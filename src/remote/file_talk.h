@@ -1,7 +1,7 @@
-// A conversation about files, on a connection that jobs use: the dispatcher names one item after the other (`item`), which both ends copy
-// (file_copy.h) or the worker removes, and says which is the last.
+// A conversation about files, on a connection that jobs use, too. The dispatcher names one item after the other (`item` frames), and says which is
+// the last. Both ends copy each item (file_copy.h), or the worker removes it.
 //
-// Frames in, frames out, and files; no threads, no connection. The numbers of jobs are left to the connection.
+// Frames in, frames out, and files; no threads, no connection. The connection writes the number of the job into the frames.
 
 #pragma once
 
@@ -12,20 +12,20 @@ enum file_item { ITEM_GOES, ITEM_COMES, ITEM_REMOVED, ITEM_TREE_REMOVED, ITEM_LA
 
 // One end of a conversation. Two threads share it and a lock: the talker, which copies the files, and the thread of the connection.
 struct file_talk {
-	// Called by the talker, without the lock. Takes a frame; returns NULL, or why it is not allowed: static text.
+	// Called by the talker, without the lock. Takes a frame; returns NULL, or why the frame is not allowed: static text.
 	const char *(*take)(void *arg, const struct wire_frame *frame);
 	bool (*give)(void *arg, struct buf *out); // appends what is to be sent now; returns false if all is said
 	void *arg;
-	// Called by the talker, with the lock: sends the frames, which it may take; or breaks the connection, because of what the other end has sent (`why`).
+	// Called by the talker, with the lock: sends the frames (may empty `frames`); or, for a fault of the other end (`why`), breaks the connection.
 	void (*send)(void *sender, struct buf *frames, const char *why);
 	void *sender;
 	// with the lock
-	cond heard;             // there are frames, or it ends
+	cond heard;             // signalled when `in` gets frames, and when `ends` is set
 	struct buf in;          // frames that have come
-	bool ends;              // no more come
+	bool ends;              // no more frames come
 };
 
-// The owner sets send and sender before; and take, give and arg, unless it calls file_talk_serve(), which has its own.
+// Before, the owner sets send and sender; and take, give and arg, unless it will call file_talk_serve(), which sets these itself.
 void file_talk_init(struct file_talk *talk);
 void file_talk_fini(struct file_talk *talk);
 
@@ -33,13 +33,13 @@ void file_talk_fini(struct file_talk *talk);
 const char *file_talk_post(struct file_talk *talk, const struct wire_frame *frame);
 void file_talk_end(struct file_talk *talk);
 
-// The talker's work: exchanges frames until all is said or no more come. `from`: which side the other end is. Called without the lock.
+// The talker's work: exchanges frames until all is said or no more frames come. `from`: which side the other end is. Called without the lock.
 void file_talk_run(struct file_talk *talk, enum wire_sender from, mutex *lock);
 
 // Appends an `item` frame; `location` is NULL for ITEM_LAST.
 void file_talk_add_item(struct buf *out, enum file_item item, const struct file_location *location);
 
-// The talker's work in a worker: as file_talk_run(), and then removes what is not whole. Returns whether the last item is done.
+// The talker's work in a worker: calls file_talk_run(), then removes unfinished files. Returns whether the last item is done.
 bool file_talk_serve(struct file_talk *talk, mutex *lock);
 
 // ---- file_route.c: the directories here and on the other machine, by the rules of GNU parallel's --transferfile and --return, which are those
@@ -54,12 +54,12 @@ enum file_way {
 //   tmp/foo            .               work dir    ./tmp/foo        .        work dir    ./tmp/foo
 //   /tmp/foo           /tmp            /tmp        ./foo            /tmp     /tmp        ./foo
 //   /tmp/./foo/bar     /tmp            work dir    ./foo/bar        /tmp     work dir    ./foo/bar
-// The work dir is that of the job. A path that goes is split at its first /./, as rsync does; one that comes at its last, as GNU
+// The work dir is that of the job. A path that goes is split at its first /./, as rsync does; one that comes, at its last, as GNU
 // parallel does.
 struct file_route {
 	struct buf here;     // the directory here
 	struct buf name;     // of the file in both directories: "./", then parts that are not empty, "." or ".."; or "." for the whole directory
-	bool is_absolute;    // the directory there is `here`, too; else it is the work dir
+	bool is_absolute;    // the directory there is `here`, too; else it is the job's work dir
 };
 
 // Splits the path. Returns 0; or -1 with *ret_why (static text): the path is empty, or has a ".." in its name, which would lead out of the

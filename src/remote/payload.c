@@ -51,7 +51,7 @@ static void add_env(struct buf *buf, char *const *env, const struct payload_cont
 	}
 }
 
-// The umask, the limits and the niceness.
+// Appends the umask, the limits and the niceness.
 static void add_limits(struct buf *buf, const struct context *job) {
 	if (job->umask != (mode_t)-1) {
 		add_number(buf, UMASK, job->umask);
@@ -101,7 +101,7 @@ static void strings_add(struct payload_strings *strings, char *string) {
 	strings->at[strings->n] = NULL;
 }
 
-// A number from 0 to `most`.
+// Reads a number from 0 to `most`. Returns false for any other text.
 static bool read_number(const char *text, uint64_t most, uint64_t *ret_number) {
 	return read_digits(&text, NULL, ret_number) && *text == '\0' && *ret_number <= most;
 }

@@ -14,8 +14,8 @@
 
 // The environment and directory of the jobs of one worker.
 struct payload_context {
-	char *const *base;    // variables that the worker has already, from its own start or an `env` frame: only what differs is sent
-	bool copies_context;  // --launch: jobs there are to be as here, so unset variables, umask, limits and niceness are sent, too
+	char *const *base;    // variables that the worker has already, from its own start or an `env` frame: only differences to these are sent
+	bool copies_context;  // --launch: jobs get the same context there as here, so unset variables, umask, limits and niceness are sent, too
 	const char *dir;      // the job's directory, relative to the worker's; NULL: the worker's
 	bool makes_dir;       // the worker makes the directory if it is missing
 };
@@ -33,7 +33,7 @@ struct payload_strings {
 struct payload {
 	struct child_config child; // its path, timeout, memory, label, forks and cleanup are set
 	struct payload_strings argv;
-	struct payload_strings set, unset; // variables "NAME=VALUE", and names
+	struct payload_strings set, unset; // "NAME=VALUE" of variables to set, and names of variables to unset
 	const char *dir;      // or NULL
 	bool makes_dir;
 	int umask;            // -1: the worker's

@@ -80,7 +80,7 @@ static bool add_name(struct slurm_reader *reader) {
 	return true;
 }
 
-// Adds the name so far with all that `rest` up to `end` stands for. Ranges within one are nested as deep as there are brackets.
+// Adds the node names that reader->name followed by `rest` (up to `end`) stands for. Calls itself for each number of a bracket.
 static bool expand(struct slurm_reader *reader, const char *rest, const char *end) {
 	size_t len = reader->name.len, plain = 0;
 	while (rest + plain < end && rest[plain] != '[') {
@@ -190,13 +190,13 @@ int slurm_seconds(const char *text, int64_t *ret_seconds) {
 
 // ---- command lines ----
 
-// -Q: it says only what has gone wrong. --export=ALL: whatever $SLURM_EXPORT_ENV or SBATCH_EXPORT say.
+// -Q: srun prints only errors. --export=ALL: whatever $SLURM_EXPORT_ENV or SBATCH_EXPORT say.
 static void add_srun(struct buf *text, unsigned cpus) {
 	buf_printf(text, "srun -Q -N1 -n1 --ntasks-per-node=1 -c%u --export=ALL", cpus);
 }
 
-// The worker gets as --worker=SECONDS how long the job of Slurm may still run. Slurm 23.02 and later give its end in $SLURM_JOB_END_TIME;
-// before, or where that is 0, one squeue says it. A job beyond its end has one second: 0 would not be a time.
+// The worker gets as --worker=SECONDS how long the job of Slurm may still run. Slurm 23.02 and later say when it ends in $SLURM_JOB_END_TIME;
+// if that is missing or 0, squeue is asked once. A job past its end gets one second, as 0 is no valid time.
 static void add_timed_worker(struct buf *text) {
 	buf_adds(text, " sh -c 'if [ \"${SLURM_JOB_END_TIME:-0}\" -gt 0 ]; then "
 	               "left=$((SLURM_JOB_END_TIME - $(date +%s))); [ $left -gt 0 ] || left=1; "
@@ -204,8 +204,8 @@ static void add_timed_worker(struct buf *text) {
 	               "exec \"$@\" --worker=\"${left:-UNLIMITED}\"' sh {}");
 }
 
-// --overlap: without it a job that calls srun itself, and every other step, would wait until the worker has ended. --mem=0: the step
-// takes none of the memory of the allocation away from them.
+// --overlap: without it a job that calls srun itself, and every other step, would wait until the worker has ended. --mem=0: the step leaves all
+// memory of the allocation to these.
 void slurm_add_step(struct buf *text, const struct slurm_node *node) {
 	add_srun(text, node->cpus);
 	buf_printf(text, " -w %s --overlap --mem=0 --kill-on-bad-exit=0", node->name);

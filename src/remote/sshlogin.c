@@ -16,7 +16,7 @@
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define HEXADECIMAL DIGITS "abcdefABCDEF"
 
-enum { MOST_CPUS = 100000, DEEPEST = 8 }; // of N/HOST; files that name files
+enum { MOST_CPUS = 100000, DEEPEST = 8 }; // the greatest N of N/HOST; how deep files may name files
 
 // Characters that are special to no shell and not to ssh. A '~' in front is the caller's matter.
 #define PLAIN LETTERS DIGITS "_./+,:@%-"
@@ -92,7 +92,7 @@ static bool login_is_wanted(const struct sshlogin *login, const struct buf *want
 	return is_wanted;
 }
 
-// Whether it has a slot: 0/HOST has none where --jobs counts by CPUs.
+// Whether the machine has a slot: 0/HOST has none if --jobs counts by CPUs.
 static bool login_has_slots(const struct sshlogin *login, const char *jobs) {
 	double percent;
 	bool is_of_cpus = !jobs || *jobs == '-' || parse_percent(jobs, &percent) == 0 || (*jobs == '+' && strspn(jobs + 1, "0") == strlen(jobs + 1));
@@ -126,7 +126,7 @@ static char *take(const char **text, size_t n) {
 	return taken;
 }
 
-// [@GROUP+GROUP/]. Without what follows it, nothing is left.
+// Reads [@GROUP+GROUP/]. If only groups are given, *text is "" then.
 static void read_groups(const char **text, struct buf *groups) {
 	while (**text == '@' || (groups->len > 0 && **text == '+')) {
 		++*text;
@@ -139,7 +139,7 @@ static void read_groups(const char **text, struct buf *groups) {
 	*text += groups->len > 0 && **text == '/';
 }
 
-// [N/]. A larger number than MOST_CPUS counts as that.
+// Reads [N/]. A number above MOST_CPUS counts as MOST_CPUS.
 static void read_cpus(const char **text, struct sshlogin *login) {
 	size_t n = strspn(*text, DIGITS);
 	if (n > 0 && (*text)[n] == '/') {
@@ -150,7 +150,7 @@ static void read_cpus(const char **text, struct sshlogin *login) {
 	}
 }
 
-// Whether OpenSSH 9.6 takes the user of `n` bytes: a ProxyCommand may hand its name to a shell. A blank is in none here.
+// Whether OpenSSH 9.6 accepts this user name of `n` bytes: a ProxyCommand may hand it to a shell. No name here has a blank.
 static bool is_user(const char *user, size_t n) {
 	bool is = n > 0 && *user != '-' && user[n - 1] != '\\';
 	for (size_t i = 0; i < n; ++i) {
@@ -159,7 +159,7 @@ static bool is_user(const char *user, size_t n) {
 	return is;
 }
 
-// [USER@]
+// Reads [USER@].
 static const char *read_user(const char **text, struct sshlogin *login) {
 	const char *at = strrchr(*text, '@');
 	if (!at) {
@@ -183,7 +183,7 @@ static const char *bad_name(char c, const struct sshlogin *login) {
 	                      : "letters, digits, '.', '_' and '-' make the name of a host";
 }
 
-// HOST. *ret_is_bare: it is an IPv6 address without brackets, behind which a port may follow '.' or 'p', too.
+// Reads HOST. *ret_is_bare: it is an IPv6 address without brackets, behind which a port may also follow '.' or 'p'.
 static const char *read_host(const char **text, struct sshlogin *login, bool *ret_is_bare) {
 	if (**text == '-') {
 		return "a host that begins with '-' would be an option of ssh";
@@ -211,7 +211,7 @@ static const char *read_host(const char **text, struct sshlogin *login, bool *re
 	return NULL;
 }
 
-// [:PORT]
+// Reads [:PORT].
 static const char *read_port(const char **text, struct sshlogin *login, bool is_bare) {
 	if (!**text) {
 		return NULL;
@@ -225,11 +225,11 @@ static const char *read_port(const char **text, struct sshlogin *login, bool is_
 	return **text || parse_number(login->port, 1, 65535, &port) != 0 ? "a port is a number from 1 to 65535" : NULL;
 }
 
-// [SSH COMMAND ][USER@]HOST[:PORT], or ":".
+// Reads [SSH COMMAND ][USER@]HOST[:PORT], or ":".
 static const char *read_address(const char **text, struct sshlogin *login) {
 	bool is_bare = false;
 	const char *blank = strrchr(*text, ' ');
-	if (blank) { // the command is all up to the last one
+	if (blank) { // the command is all that stands before the last blank
 		login->command = take(text, (size_t)(blank - *text));
 		++*text;
 	}
@@ -248,7 +248,7 @@ static const char *read_address(const char **text, struct sshlogin *login) {
 	return error;
 }
 
-// GNU parallel's name of it.
+// Returns GNU parallel's name of the machine.
 static char *login_name(const struct sshlogin *login) {
 	struct buf name = BUF_INIT;
 	bool in_brackets = login->port && strchr(login->host, ':');
@@ -258,17 +258,17 @@ static char *login_name(const struct sshlogin *login) {
 	return buf_take(&name);
 }
 
-// Adds a machine that was read, or its N to the one of that name. The list owns it.
+// Adds a machine that was read; or, if the list has its name already, sets that one's N. The list owns it.
 static void list_add(struct sshlogins *list, struct sshlogin *login) {
 	login->name = login_name(login);
 	struct sshlogin *known = sshlogins_find(list, login->name);
 	if (known) {
-		known->cpus = login->cpus > 0 ? login->cpus : known->cpus; // a 0 changes none: so GNU parallel
+		known->cpus = login->cpus > 0 ? login->cpus : known->cpus; // 0 changes nothing, as in GNU parallel
 		known->has_no_cpus = known->has_no_cpus && login->cpus == 0;
 		login_fini(login);
 		return;
 	}
-	group_add(&login->groups, login->name, strlen(login->name)); // each is a group of its own
+	group_add(&login->groups, login->name, strlen(login->name)); // each machine is a group of its own
 	list_append(list, login);
 }
 
@@ -277,7 +277,7 @@ static int add_one(struct sshlogins *list, const char *text, const char **ret_wh
 	struct sshlogin login = {0};
 	bool begins_with_group = *text == '@';
 	read_groups(&text, &login.groups);
-	if (login.groups.len > 0 && !*text) { // "@GROUP": only these
+	if (login.groups.len > 0 && !*text) { // "@GROUP" alone: uses only machines of these groups
 		buf_move(&list->wanted, &login.groups);
 		login_fini(&login);
 		return 0;
@@ -286,7 +286,7 @@ static int add_one(struct sshlogins *list, const char *text, const char **ret_wh
 		*ret_why = "behind '@' the name of the group is missing";
 		return -1;
 	}
-	group_add(&login.groups, text, strlen(text)); // as GNU parallel: "4/host" is one, too
+	group_add(&login.groups, text, strlen(text)); // "4/host" is a group, too, as in GNU parallel
 	read_cpus(&text, &login);
 	*ret_why = read_address(&text, &login);
 	if (*ret_why) {
@@ -460,8 +460,8 @@ static void add_worker(struct buf *text, const struct sshlogin_worker *worker, c
 	}
 }
 
-// Finds the program's copy, or requests it and puts it where only this user can write: for good where the home has room and executes, else for
-// as long as the worker runs. No copy is executed that is not this user's own, or that others may write.
+// Finds the program's copy; or requests one, and puts it where only this user can write: for good if the home directory has room and allows programs
+// to run, else for as long as the worker runs. A copy is executed only if it is this user's own and others cannot write it.
 static const char get_copy[] =
 	"c=\"${XDG_CACHE_HOME:-$HOME/.cache}/fairpar\"; t=; "
 	"s() { PATH=\"$PATH:${1%/*}\"; export PATH; go \"$1\"; }; "
@@ -483,8 +483,8 @@ static const char get_copy[] =
 	"q() { case $t in \"$c\"/*) rm -f \"$c\"/[0-9]*; mkdir -m 700 \"$p\"; o d \"$p\" && mv -f \"$t/fairpar\" \"$p/fairpar\";; *) false;; esac; } 2>/dev/null; "
 	"q && k && t=\"$p\"; echo; echo \"have $m\"; [ \"$t\" = \"$p\" ] && s \"$p/fairpar\"; (s \"$t/fairpar\"); exit";
 
-// Appends the command for the login shell of the other machine. No single quote, backslash, '!' or newline may stand within the quotes: what
-// they are differs in sh, csh and fish.
+// Appends the command for the login shell of the other machine. Within the quotes there may be no single quote, backslash, '!' or newline: sh, csh
+// and fish treat these differently.
 static void add_remote(struct buf *text, const struct sshlogin_worker *worker, const char *jobs) {
 	buf_adds(text, "exec sh -c 'go() { exec \"$1\"");
 	add_worker(text, worker, jobs);

@@ -1,7 +1,7 @@
 // The machines of -S, --sshloginfile and --launch: read from GNU parallel's lists, and the command line that brings a worker to life
 // on one of them.
 //
-// [@GROUP+GROUP/][N/][SSH COMMAND ][USER@]HOST[:PORT]. All is pure: files are read by a call-back, and nothing is started.
+// A machine is written [@GROUP+GROUP/][N/][SSH COMMAND ][USER@]HOST[:PORT]. All is pure: files are read by a call-back, and nothing is started.
 
 #pragma once
 
@@ -22,51 +22,51 @@ struct sshlogin {
 	enum sshlogin_kind kind;
 	bool is_pilot;    // SSHLOGIN_LAUNCH: a job of Slurm, to be asked for while there is work
 	bool is_slurm;    // its worker is in a job of Slurm
-	unsigned cpus;    // N of N/HOST, used in place of the number of its CPUs; 0: not given, or
-	bool has_no_cpus; // 0/HOST: it has slots only by a --jobs that is a number or +N
-	char *name;       // GNU parallel's {sshlogin} and joblog's Host: ":", "user@host:2222", "/usr/bin/ssh -p 22 host"; of --launch
-	                  // its command without the {}. One of a kind in the list, but with --launch
-	char *host;       // GNU parallel's {host}: without user, port, brackets, command; of --launch as name
+	unsigned cpus;    // N of N/HOST, used in place of the machine's number of CPUs; 0: there is no N, or it is 0
+	bool has_no_cpus; // N is 0: the machine has slots only if --jobs is a number or +N
+	char *name;       // GNU parallel's {sshlogin} and joblog's Host: ":", "user@host:2222", "/usr/bin/ssh -p 22 host"; with --launch the command
+	                  // without the {}. No two machines of the list have the same name, except with --launch
+	char *host;       // GNU parallel's {host}: without user, port, brackets, command; with --launch the same as `name`
 	char *user, *port; // or NULL
-	char *command;    // of its own in place of ssh, text for sh; or NULL. Of --launch: its text, with {}
-	struct buf groups; // that it is in: "a\0b\0", a NUL behind each
+	char *command;    // the machine's own command in place of ssh, text for sh; or NULL. With --launch: the whole command, with {}
+	struct buf groups; // the groups that it is in: "a\0b\0", a NUL behind each
 };
 
 struct sshlogins {
 	struct sshlogin *logins;
 	size_t n, cap;
-	struct buf wanted; // groups that an "@GROUP" alone has named, as `groups`; until sshlogins_apply_groups()
+	struct buf wanted; // the groups that arguments of only "@GROUP" name, in the form of sshlogin.groups; for sshlogins_apply_groups()
 };
 
 #define SSHLOGINS_INIT {NULL, 0, 0, BUF_INIT}
 
 void sshlogins_fini(struct sshlogins *list);
 
-// Reads the file that a list names: "-" is stdin, "." and ".." GNU parallel's own files, else a path. Appends what it holds and
+// Reads the file that a list names: "-" is stdin, "." and ".." are GNU parallel's own files, else a path. Appends the file's text and
 // returns 0; or returns -1 with *ret_error, a whole message (caller frees).
 typedef int sshlogin_reader(void *arg, const char *name, struct buf *ret_text, char **ret_error);
 
-// Adds the machines of one argument of -S, separated by commas or newlines (\, and ,, are a comma); ".." and "-" are files, read by
-// `read`. One that is there already (by its name) is not added again, but its N is taken over, as GNU parallel does.
+// Adds the machines of one argument of -S, separated by commas or newlines (\, and ,, stand for a comma); ".." and "-" are files, read by `read`.
+// A machine whose name is in the list is not added again, but its N replaces the old one, as in GNU parallel.
 // Returns 0, or -1 with *ret_error, a whole message (caller frees).
 //
-// `is_file`: the text is the name of a file (of --sshloginfile), which has one or more a line. Empty lines are skipped, and so is a comment: # at
-// the beginning of a line or behind a blank, and the rest of that line.
+// `is_file`: the text is the name of a file (of --sshloginfile), with one or more machines on each line. Empty lines are skipped, and so are
+// comments: from a # at the beginning of a line or behind a blank to the end of the line.
 int sshlogins_add(struct sshlogins *list, const char *text, bool is_file, sshlogin_reader *read, void *arg, char **ret_error) FP_NODISCARD;
 
-// Adds one of --launch. `name`: its name, and nothing is added if there is one of that name; or NULL: the text without the {}, and each is a
-// machine of its own, also where two are alike. `cpus`: as sshlogin.cpus. Returns 0, or -1 with *ret_error: the text does not hold {} once.
+// Adds a machine of --launch, which `text` starts. `name`: its name; if the list has that already, nothing is added. NULL: the name is the text
+// without {}, and the list may have it twice. `cpus`: as sshlogin.cpus. Returns 0, or -1 with *ret_error: the text does not hold {} once.
 int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) FP_NODISCARD;
 
-// Removes the machines that are in no group that "@GROUP" named, where one was named, and then those without a slot, as GNU parallel
-// does: 0/HOST has none where --jobs counts by CPUs, which is the default. `jobs`: the text of --jobs, or NULL. Returns 0, or -1 with
-// *ret_error if it has removed all.
+// If "@GROUP" has named groups, removes the machines that are in none of these. Then removes those without a slot, as GNU parallel does: 0/HOST
+// has none if --jobs counts by CPUs, which is the default. `jobs`: the text of --jobs, or NULL. Returns 0, or -1 with *ret_error if it has
+// removed all.
 int sshlogins_apply_groups(struct sshlogins *list, const char *jobs, char **ret_error) FP_NODISCARD;
 
-// The machine of that name, of those that are not of --launch; or NULL.
+// Returns the machine of that name, unless it is one of --launch; or NULL.
 struct sshlogin *sshlogins_find(const struct sshlogins *list, const char *name);
 
-// Whether that is its name, with or without the user and the port; or, as "@GROUP", a group that it is in.
+// Returns whether `name` is the name of the machine, with or without the user and the port; or "@GROUP", for a group that it is in.
 bool sshlogin_matches(const struct sshlogin *login, const char *name);
 
 // True if a machine of the list is not this one.
@@ -79,21 +79,21 @@ struct sshlogin_worker {
 	const char *term_seq; // --term-seq, or NULL
 	const char *load;     // --load, or NULL
 	uint64_t memfree;     // --memfree, bytes, or 0
-	const char *program;  // $FAIRPAR_REMOTE, path of fairpar there ("~/…" is below the login directory), not empty; or NULL: it is searched
-	                      // for, but with --launch it is `self`
+	const char *program;  // $FAIRPAR_REMOTE, the path of fairpar there ("~/…" is below the login directory), not empty; or NULL: with --launch it
+	                      // is `self`, else it is searched for
 	const char *self;     // path of this program
 	const struct program_copy *copy; // for machines without a fairpar; or NULL
 };
 
-// Appends the words of the command that starts the worker, each with its NUL. The first is a program to be
-// looked for in PATH. Its stdin and stdout are the connection. With ssh the last word is one text that sh, csh and fish read alike; where no
-// fairpar is there it requests `copy`, as dispatcher_end.h has it, keeps it below ~/.cache/fairpar, and finds it there the next time.
-// Returns 0, or -1 with *ret_error, a whole message (caller frees): `program` has more than letters, digits and "_./+,:@%-".
+// Appends the words of the command that starts the worker, a NUL behind each. The first word is a program to be looked for in PATH. The command's
+// stdin and stdout are the connection. With ssh the last word is a script that sh, csh and fish read alike. If the machine has no fairpar, the
+// script requests `copy` (dispatcher_end.h), keeps it below ~/.cache/fairpar, and finds it there the next time. Returns 0, or -1 with *ret_error,
+// a whole message (caller frees): `program` has characters other than letters, digits and "_./+,:@%-".
 int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *worker, struct buf *words, char **ret_error) FP_NODISCARD;
 
-// What the worker gets as its -j: "" for its default, which is as many as it has CPUs. A number of jobs counts for each machine, as
-// GNU parallel has it; +N, -N and N% are by `cpus` if that is given, else left to the worker. What else `jobs` says (a file, auto)
-// is the caller's to resolve: -1.
+// Sets ret_text to the -j for the worker: "" for the default, one slot for each CPU. A number of jobs counts for each machine, as in GNU
+// parallel; +N, -N and N% are computed by login->cpus if that is given, else by the worker. Returns 0; or -1 if `jobs` says anything else (a
+// file, auto), which the caller has to resolve.
 enum { SSHLOGIN_JOBS_TEXT = 24 };
 int sshlogin_jobs(const struct sshlogin *login, const char *jobs, char ret_text[SSHLOGIN_JOBS_TEXT]) FP_NODISCARD;
 
@@ -102,7 +102,7 @@ int sshlogin_jobs(const struct sshlogin *login, const char *jobs, char ret_text[
 struct program_copy {
 	char *path;      // of the file here; owned
 	uint64_t size;   // bytes; 0: there is no file
-	char name[40];   // of its copies there, from its size and time: letters, digits and '-'
+	char name[40];   // name of the file's copies there, made from its size and time: letters, digits and '-'
 	bool is_static;   // it is `fairpar-static`, which needs no libraries
 };
 

@@ -3,7 +3,7 @@
 //   NAME NUMBER … SIZE\n PAYLOAD \n
 //
 // The numbers are decimal, without signs and leading zeros. SIZE, the payload and the newline behind it are there for frames
-// that have a payload (frames.def), even an empty one. So each frame ends with a newline: srun(1) holds back what does not.
+// that have a payload (frames.def), even an empty one. So each frame ends with a newline: srun(1) holds back a line that has not ended.
 //
 // Pure: no I/O, no state. The bytes that are read are not trusted.
 
@@ -20,7 +20,7 @@ enum {
 	WIRE_VERSION = 2,
 	WIRE_NUMBERS = 9,              // at most in a frame
 	WIRE_HEADER_MOST = 256,        // bytes, with the newline
-	WIRE_CHUNK_MOST = 32 * 1024,   // of output and input: an urgent frame waits for little more than that
+	WIRE_CHUNK_MOST = 32 * 1024,   // of output, input or a file in one frame: an urgent frame waits for little more than one of these
 	WIRE_TEXT_MOST = 4 * 1024,
 	WIRE_PATHS_MOST = 16 * 1024,
 	WIRE_RUN_MOST = 8 * 1024 * 1024,
@@ -38,8 +38,8 @@ enum wire_sender { WIRE_DISPATCHER = 1, WIRE_WORKER = 2, WIRE_EITHER = 3 };
 struct wire_frame {
 	enum wire_type type;
 	uint64_t numbers[WIRE_NUMBERS];
-	const char *payload;           // borrowed; NULL of a frame without
-	size_t size;                   // of it
+	const char *payload;           // borrowed; NULL: the frame has none
+	size_t size;                   // bytes of the payload
 };
 
 // A row of frames.def.
@@ -52,16 +52,16 @@ struct frame_kind {
 
 const struct frame_kind *wire_kind(enum wire_type type);
 
-// How many numbers such a frame has.
+// Returns how many numbers a frame of this type has.
 unsigned wire_numbers(enum wire_type type);
 
-// Appends the frame, which is within the limits of its kind.
+// Appends the frame, which must be within the limits of its kind.
 void wire_write(struct buf *buf, const struct wire_frame *frame);
 
 enum wire_status {
-	WIRE_FRAME,                    // *ret_frame is one, whose payload is within the bytes; *ret_used of these are its
+	WIRE_FRAME,                    // *ret_frame is the frame; its payload points into `bytes`. *ret_used: its length
 	WIRE_PART,                     // more bytes have to come
-	WIRE_BAD,                      // no such frame, or not from this sender: *ret_why (static text)
+	WIRE_BAD,                      // the bytes are no frame, or one that `sender` may not send: *ret_why (static text)
 };
 
 // Reads the first frame that `sender` has sent.

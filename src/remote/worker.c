@@ -28,21 +28,21 @@
 
 enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50, LAST_S = 2 };
 
-// A job, from its `run` frame until its end was sent. Its thread has it; the connection's thread touches what the lock guards.
+// A job, from its `run` frame until its end was sent. Its thread owns it; the connection's thread uses only what the lock guards.
 struct remote_job {
 	struct remote_worker *worker;
 	uint64_t number;
 	struct payload payload;
 	struct list link;        // of worker->held or worker->ready, until a thread has taken it
-	int input_fd;            // wakeup: there is input, or -1: it gets none
-	int room_fd;             // wakeup: its output may go on; its thread's, or -1: it has none yet
+	int input_fd;            // wakes its thread when there is input (wakeup_open()); -1: it gets none
+	int room_fd;             // wakes its thread when more output may be sent; the thread's own; -1: it has no thread yet
 	bool has_files;          // it is a conversation about files (file_talk.h)
-	struct file_talk talk;   // … it; guarded
+	struct file_talk talk;   // the conversation; guarded
 	// guarded:
 	struct buf input;        // bytes that were not written to its stdin yet
 	bool input_ended;
 	bool stopped, expired, killed; // by a stop frame
-	bool shut[STREAM_ERR + 1];     // nobody reads what it writes there
+	bool shut[STREAM_ERR + 1];     // nobody reads what it writes to this stream
 };
 
 struct remote_worker {
@@ -58,7 +58,7 @@ struct remote_worker {
 	struct thread_entry *threads;
 	unsigned nidle;
 	bool ending;             // the jobs are being ended, and no further one is taken; set by the loop
-	struct remote_job *starting; // it has passed the gate, does not run yet, and the load does not show it; or NULL
+	struct remote_job *starting; // the job that has passed the gate and does not run yet, so the load does not show it; or NULL
 	bool is_braked;          // no job may start for now; a `brake` frame has said so
 	bool suspended;          // the jobs are stopped, with the dispatcher
 	bool threads_end;
@@ -66,11 +66,11 @@ struct remote_worker {
 	char **env;              // what jobs inherit; array owned
 	// of the loop:
 	int in_fd, out_fd, signal_fd, wake_fd;
-	int signal;              // that ends the worker, or 0
+	int signal;              // the signal that ends the worker, or 0
 	bool cut_off;            // the connection was lost before all was done
-	bool said_bye;           // because its time is nearly over
+	bool said_bye;           // `bye` was sent, as the worker's time is nearly over
 	uint64_t last_minute;    // when no further job is taken (now_ns() time)
-	uint64_t over;           // when the jobs are ended that still run
+	uint64_t over;           // when jobs that still run are ended
 	uint64_t next_gate_check;// while it is braked: when to look at the machine again
 	uint64_t reap;           // when to look for orphans again
 };
@@ -79,7 +79,7 @@ struct thread_entry {
 	struct thread_entry *next;
 	struct remote_worker *worker;
 	thread thread;
-	int room_fd;             // of the job that it has
+	int room_fd;             // wakes the thread when its job may send more output
 };
 
 static void job_free(struct remote_job *job) {
@@ -92,7 +92,7 @@ static void job_free(struct remote_job *job) {
 
 // ---- the gate: --load, --memfree ----
 
-// Sets `why` to the reason why no job may start on this machine now, or leaves it empty, also where /proc does not show load or memory.
+// Sets `why` to the reason why no job may start on this machine now. Leaves it empty if one may, or if /proc shows no load or memory.
 static void check_machine(const struct remote_worker_config *config, struct buf *why) {
 	uint64_t load, bytes;
 	if (config->max_load > 0 && sysload_load(&load)) {
@@ -111,7 +111,7 @@ static size_t count(const struct list *jobs) {
 	return n;
 }
 
-// Brakes because of `why`, or (NULL) does not any more. `nnew`: jobs of the channel that are in no list and do not run yet. With the lock.
+// Bars new jobs because of `why`, or (NULL) admits them again. `nnew`: jobs of the channel that are in no list and do not run yet. With the lock.
 static void set_brake(struct remote_worker *worker, const char *why, size_t nnew) {
 	worker->is_braked = why;
 	worker_end_brake(worker->end, worker->end->channel.njobs - count(&worker->held) - count(&worker->ready) - nnew, why);
@@ -140,8 +140,8 @@ static void refuse_held(struct remote_worker *worker, const char *why) {
 	}
 }
 
-// Lets the next job start, or brakes, by the load and memory of the machine. The next check waits for the start, so that it sees its effect.
-// With the lock. Returns when to call it again.
+// Lets the next job start, or brakes, by the load and memory of the machine. The next check is made after that start, so that it sees the job's
+// effect. With the lock. Returns when to call it again.
 static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	if (worker->ending || worker->starting || (!worker->is_braked && list_is_empty(&worker->held))) {
 		return TIME_NEVER;
@@ -185,7 +185,7 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	size_t room = channel_room(&worker->end->channel, job->number);
 	bool is_lost = channel_why(&worker->end->channel) || (worker->ending && room == 0), shut = job->shut[stream];
 	bool waits = room == 0 && !is_lost && !shut;
-	if (waits) { // else the other stream may have waited for what was posted
+	if (waits) { // room_fd may have been posted for the other stream, before there was no room
 		wakeup_clear(job->room_fd);
 	}
 	mutex_unlock(&worker->lock);
@@ -246,7 +246,7 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 	if (suspended) {
 		children_signal_one(worker->children, job, SIGSTOP);
 	}
-	if (stopped) { // the frame came before the child was there
+	if (stopped) { // the `stop` frame came before the child ran
 		stop_child(job, start, killed);
 	}
 }
@@ -311,7 +311,7 @@ static void send_files(void *arg, struct buf *frames, const char *why) {
 	wakeup_post(worker->wake_fd);
 }
 
-// The next job, or NULL when there is none any more. With the lock.
+// Waits for the next job and takes it; NULL: no job comes any more. With the lock.
 static struct remote_job *next_job(struct remote_worker *worker) {
 	++worker->nidle;
 	while (list_is_empty(&worker->ready) && !worker->threads_end) {
@@ -321,8 +321,8 @@ static struct remote_job *next_job(struct remote_worker *worker) {
 	return take_job(&worker->ready);
 }
 
-// Returns whether a SIGTERM that has ended the job ends the worker, too: at the end of an allocation Slurm sends one to all processes there,
-// one after the other. So the worker waits a moment for its own before it reports such an end. With the lock, released meanwhile.
+// Returns whether a SIGTERM that has ended the job ends the worker, too: at the end of an allocation Slurm sends SIGTERM to all processes there,
+// one after the other. So the worker first waits a moment for its own SIGTERM. With the lock, released meanwhile.
 static bool was_ended_with_worker(struct remote_worker *worker, const struct remote_job *job, const struct result *result) {
 	if (result->outcome != OUTCOME_SIGNAL || result->term_signal != SIGTERM || job->stopped) {
 		return false;
@@ -384,7 +384,7 @@ static int start_thread(struct remote_worker *worker) {
 	return 0;
 }
 
-// Has a thread for one more job. Returns false where there is none.
+// Makes sure that a thread will take one more job. Returns false if there is no thread and none can be started.
 static bool has_thread(struct remote_worker *worker) {
 	return worker->nidle > count(&worker->held) + count(&worker->ready) || start_thread(worker) == 0 || worker->threads;
 }
@@ -401,7 +401,7 @@ static struct remote_job *new_job(struct remote_worker *worker, struct channel_j
 static void begin_job(struct remote_worker *worker, struct channel_job *of, const char *bytes, size_t n) {
 	struct payload payload;
 	bool is_late = now_ns() >= worker->last_minute, is_ending = worker->ending || worker->end->is_released;
-	// how many there are at once is for the run to count, whose list may give the machine another number by now
+	// the dispatcher counts how many run at once: its list of machines may give this one another number by now
 	const char *why = is_ending ? "the worker is ending" : is_late ? "its time is nearly over" : worker->is_braked ? "no job starts for now" : NULL;
 	if (why) {
 		worker_end_refuse(worker->end, of->number, why);
@@ -436,7 +436,7 @@ static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_
 	struct remote_worker *worker = arg;
 	if (!of->has_files) {
 		begin_job(worker, of, bytes, n);
-	} else if (worker->ending || !has_thread(worker)) { // else jobs of before need it, so it is taken as long as the worker lives
+	} else if (worker->ending || !has_thread(worker)) { // a conversation is taken even while no job is: jobs that came before need it
 		worker_end_refuse(worker->end, of->number, worker->ending ? "the worker is ending" : "the worker has no thread for it");
 	} else {
 		make_ready(worker, new_job(worker, of));
@@ -456,7 +456,7 @@ static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
 	free(set);
 }
 
-// Wakes the job's thread, if it waits for that descriptor; one that takes the job later looks before it waits.
+// Wakes the job's thread if it waits for that descriptor. A thread that takes the job later looks for input or room before it waits.
 static void post(int fd) {
 	if (fd >= 0) {
 		wakeup_post(fd);
@@ -566,7 +566,7 @@ static uint64_t do_due(struct remote_worker *worker) {
 	}
 	uint64_t due = time_earlier(channel_tick(&worker->end->channel, now), step_gate(worker, now));
 	mutex_unlock(&worker->lock);
-	if (now >= worker->over && is_greeted) { // before Slurm ends them, children first, so that a shell may go on without its child, and end well
+	if (now >= worker->over && is_greeted) { // in time: Slurm may end a shell's child first, and the shell would go on and succeed
 		terminate(worker);
 	}
 	if (now >= worker->reap) {
@@ -667,9 +667,9 @@ static int worker_open(struct remote_worker *worker) {
 		.memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0,
 		.node = config->node,
 	}, now_ns());
-	// variables of a fairpar in whose job the worker runs, which is not the dispatcher
+	// the worker may run in a job of another fairpar than its dispatcher, which has set these
 	char *unset[] = {"FAIRPAR_LEASE", "FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL};
-	// as in a login shell: without it a bash in a job takes itself for one that sshd has started, and reads ~/.bashrc
+	// as in a login shell: without SHLVL, a bash in a job takes itself for one that sshd has started, and reads ~/.bashrc
 	char *level[] = {"SHLVL=1", NULL};
 	const char *known = getenv("SHLVL");
 	worker->env = env_merge(worker->context->env, known && known[0] > '0' ? NULL : level, unset);

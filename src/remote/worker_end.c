@@ -19,7 +19,7 @@ static const char *on_begin(struct worker_end *end, const struct wire_frame *fra
 	return NULL;
 }
 
-// Returns why a frame of a job cannot be, or NULL.
+// Returns why the frame of a job is not allowed, or NULL.
 static const char *check_job_frame(struct worker_end *end, struct channel_job *job, const struct wire_frame *frame) {
 	bool was_ended = job->input_ended;
 	switch ((int)frame->type) {
@@ -46,7 +46,7 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	default: break;
 	}
 	struct channel_job *job = channel_find_job(&end->channel, frame->numbers[0]);
-	if (!job) { // it has ended meanwhile, or never was
+	if (!job) { // the job has ended meanwhile, or never was there
 		return frame->numbers[0] <= end->channel.last ? NULL : "it speaks of a job that it has not sent";
 	}
 	const char *why = job->has_files && frame->type != FRAME_STOP ? NULL : check_job_frame(end, job, frame);
@@ -55,7 +55,7 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 
 // ---- the connection ----
 
-// Returns NULL if it is the first line of a dispatcher, else why not. That of another version begins with the same word.
+// Returns NULL if it is the first line of a dispatcher, else why not. The first line of another version begins with the same word.
 static const char *check_greeting(const char *line, size_t n) {
 	size_t len = strlen(GREETING);
 	if (n == len + MARK_SIZE + 1 && memcmp(line, GREETING, len) == 0 && strspn(line + len, "0123456789abcdef") == MARK_SIZE) {
@@ -67,7 +67,7 @@ static const char *check_greeting(const char *line, size_t n) {
 }
 
 static void send_hello(struct worker_end *end, const char *mark) {
-	struct buf *out = &end->channel.current; // in front of the frames that wait already
+	struct buf *out = &end->channel.current; // these bytes go before the frames that wait already
 	buf_addc(out, '\n');
 	buf_add(out, mark, MARK_SIZE + 1);
 	const struct worker_hello *hello = &end->hello;

@@ -3,7 +3,7 @@
 //   run -> taken -started-> running -done-> gone     taken -refused, done-> gone
 //
 // Its counterpart is dispatcher_end.h. Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends output and
-// acknowledges input. A callback may break the channel, and `begin` may refuse its job; else it must not call any function of these files.
+// acknowledges input. A callback may break the channel, and `begin` may refuse its job; otherwise it must call none of the functions of these files.
 
 #pragma once
 
@@ -11,11 +11,11 @@
 #include "remote/channel.h"
 
 struct worker_calls {
-	void (*env)(void *arg, bool adds, const char *bytes, size_t n); // the variables of an `env` frame, a NUL behind each: in addition to the worker's own, or all
-	// A job, answered by worker_end_started(), _refuse() or _done(); or a conversation about files (has_files), to which nothing is "started".
+	void (*env)(void *arg, bool adds, const char *bytes, size_t n); // variables, a NUL behind each; `adds`: the worker's own stay, too
+	// A job has come, to be answered by worker_end_started(), _refuse() and _done(); or a conversation about files (has_files), never "started".
 	void (*begin)(void *arg, struct channel_job *job, const char *payload, size_t n);
-	// A frame of a job that is not gone: `in`, whose bytes are acknowledged when they were passed on, `eof`, `more`, `stop` or `shut`, with numbers
-	// that can be; or any of files. Returns NULL, or why it is not allowed: static text.
+	// A frame of a job that is not gone: `in` (its bytes are to be acknowledged when they were passed on), `eof`, `more`, `stop` or `shut`, with
+	// valid numbers; or any frame of a conversation about files. Returns NULL, or why the frame is not allowed: static text.
 	const char *(*frame)(void *arg, struct channel_job *job, const struct wire_frame *frame);
 	void (*suspend)(void *arg, bool begins);               // as dispatcher_end_suspend()
 };
@@ -35,7 +35,7 @@ void worker_end_free(struct worker_end *end);
 
 // The following send a frame to the dispatcher. Each job is one that `begin` has given and that is not gone.
 
-// The job runs as `pid`, since `ago` nanoseconds.
+// The job runs as process `pid`, since `ago` nanoseconds.
 void worker_end_started(struct worker_end *end, uint64_t job, uint64_t pid, uint64_t ago);
 
 // The job has not run and will not, because of `why`.
@@ -44,18 +44,18 @@ void worker_end_refuse(struct worker_end *end, uint64_t job, const char *why);
 // The job has ended, and all of its output was sent.
 void worker_end_done(struct worker_end *end, uint64_t job, const struct job_end *how);
 
-// Jobs are refused from now on because of `why`, the load or memory of the machine, while `jobs` run; or (NULL) they are taken again.
+// The worker takes no jobs from now on, because of `why` (the machine's load or memory), while `jobs` run; or (`why` is NULL) it takes jobs again.
 void worker_end_brake(struct worker_end *end, size_t jobs, const char *why);
 
-// The worker takes no further job, because of `why`; those that run go on.
+// The worker takes no further job, because of `why`; its running jobs go on.
 void worker_end_bye(struct worker_end *end, const char *why);
 
 // ---- worker.c: `fairpar --worker`, which runs the jobs that a dispatcher sends over descriptors 0 and 1, as fairpar-worker(7) has it ----
 
 struct remote_worker_config {
 	unsigned slots;      // jobs at once
-	uint64_t left;       // seconds until its time is over, 0: no end; two seconds and term_seq before that the jobs are ended, and for up to a
-	                     // minute before none is taken
+	uint64_t left;       // seconds that the worker may run, 0: no limit. Two seconds and the length of term_seq before its end, it ends the jobs; in
+	                     // the last minute or less before that, it takes none
 	const char *node;    // the machine's name
 	struct term_seq term_seq; // how jobs are ended
 	double max_load;     // no job starts at this load of the machine or above; 0: no limit

@@ -4,9 +4,9 @@
 
 #include "engine/internal.h"
 
-// When the worker's item is expected to give its slots back: by the median of its queue when the item began. Items that pass change their queue's
-// median, and must not put off the expected ends of running items, and with them the start of the wide one. If the queue had no median then, its
-// present one counts.
+// Returns when the worker's item is expected to give its slots back: by the median that its queue had when the item began, or, if there was none
+// then, by the present one. A later median would not do: items that pass change it, and could put off the time at which the wide item is expected to
+// start.
 static uint64_t expected_end(const struct worker *worker) {
 	bool is_typical = !(worker->flags & ITEM_LAST);
 	uint64_t length = worker->expected > 0 ? worker->expected : is_typical ? queue_length(worker->queue) : 0;
@@ -17,7 +17,7 @@ static bool uses_slots(const struct worker *worker, const struct group *group) {
 	return worker->queue && worker->group == group && worker->lending == KEEPS;
 }
 
-// How many slots are free at that time if every item has ended by then that is expected to.
+// Returns how many slots are free at `time` if every item ends when it is expected to.
 static uint64_t free_at(const struct pool *pool, const struct group *group, uint64_t time) {
 	uint64_t taken = 0;
 	for (unsigned i = 0; i < pool->nworkers; ++i) {

@@ -41,7 +41,7 @@ static void queue_remove(struct pool *pool, struct queue *queue) {
 		queue_retire(queue);
 	} else {
 		queue->pins = 0;
-		queue->next_removed = queue; // its hook has returned: the last close retires it
+		queue->next_removed = queue; // tells pool_queue_close() that the hook has returned: the last close frees the queue
 	}
 	struct deferred deferred = DEFERRED_INIT;
 	pool_notice(pool, &deferred);
@@ -51,7 +51,7 @@ static void queue_remove(struct pool *pool, struct queue *queue) {
 	}
 }
 
-// What a thread has to report to hooks.removed.
+// The removed queues that a thread still has to report to hooks.removed.
 struct removal {
 	struct pool *pool;
 	struct queue *queues;
@@ -78,7 +78,7 @@ static void remove_all(struct pool *pool, struct queue *queues) {
 	current = outer;
 }
 
-// Calls the hooks; what they lead to is added to `more`.
+// Calls the hooks. Deferred actions that follow from them are added to `more`.
 static void deferred_call(struct pool *pool, const struct deferred *deferred, struct deferred *more) {
 	const struct pool_hooks *hooks = &pool->config.hooks;
 	if (deferred->spill_error && hooks->trouble) {

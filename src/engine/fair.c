@@ -1,10 +1,10 @@
 // The fair choice: whose turn is next among queues with weights, priorities and limits.
 //
-// Virtual time. A queue's virtual time is the service it has had, divided by its weight, plus an offset; the lowest goes first. Each tier (queues of
-// one priority) has a clock V: where a queue is placed that begins to want, which is to have work that it may run.
+// Virtual time. A queue's virtual time is the service it has had, divided by its weight, plus an offset; the lowest goes first. Each tier (the queues
+// of one priority) has a clock V, at which a queue is placed when it begins to want, that is, to have work that it may run.
 //
-//	V advances by each charge, divided by the sum of the weights of all that want: as a queue with a fair share does.
-//	V stays between the least virtual time of those that want and a quantum more: a turn, or under time the longest median.
+//	V advances by each charge, divided by the sum of the weights of all queues that want: as fast as a queue with a fair share.
+//	V stays between the least virtual time of the queues that want and a quantum more: a turn, or under time the longest median.
 //	While no queue wants, V goes up to the greatest virtual time: no queue waited, so none is in debt.
 //
 // A queue that begins to want (work arrives, it is resumed) is moved up to V if it lies behind: absence earns no credit. If its limit or its rate had
@@ -12,11 +12,11 @@
 // share of one among those that want. The cost of an item is counted when it is known: a turn for each slot it takes, or slot-time as it passes. The
 // promises and the proof: docs/design.md, "The rule of fairness".
 //
-// Under time a queue's key is its virtual time plus what its running items are still expected to take, by their median. Else all slots would go to
-// one queue while the charge for the other's running items is still to come: a convoy.
+// Under time a queue's key is its virtual time plus what its running items are still expected to take, by their median. Otherwise all slots would go
+// to one queue while its running items are not charged yet: a convoy.
 //
-// Ties: under time the one with fewer slots taken per weight, so that a burst at the start spreads; then the one that
-// was served longest ago, never served first; then in order of opening. Under turns nothing depends on when items end.
+// Ties: under time the queue with fewer slots taken per weight goes first, so that a burst at the start spreads; then the queue that was served
+// longest ago, never served first; then in order of opening. Under turns nothing depends on when items end.
 //
 // The lower tiers together get a sixteenth of what is charged, as tokens. When these make a whole turn (under time: more than the tiers' running
 // items are expected to take), one of the tiers is picked, the one that was served longest ago.
@@ -129,8 +129,8 @@ static void lag_account(struct fair_tier *tier, const struct fair_queue *queue, 
 
 // ---- virtual time ----
 
-// Sums of units / weight: whole ones, and a remainder below the weight that is added to the next units. The weight that a clock is divided by may
-// have shrunk since: then the remainder is above the weight for once.
+// Sums of units / weight: a whole number, and a remainder below the weight, which is added to the next units before they are divided. The sum of
+// weights that divides a clock's units may have shrunk since: then the remainder is above it for once.
 
 static inline void sum_add(uint64_t *sum, uint64_t *rem, uint64_t units, uint64_t weight) {
 	uint64_t total = *rem + units;
@@ -154,7 +154,7 @@ static void set_weight(struct fair_queue *queue, uint32_t weight) {
 	queue->rem = 0;
 }
 
-// Slot-time since `last`: running items charge their queue as time passes.
+// Slot-time since `last` that is to be charged: running items charge their queue as time passes.
 static inline uint64_t owing(const struct fair_queue *queue, uint64_t now) {
 	return before(queue->last, now) ? (queue->running + queue->extra) * (now - queue->last) : 0;
 }
@@ -662,7 +662,7 @@ static void tokens_turn(struct fair *fair, const struct fair_tier *tier, uint64_
 	}
 }
 
-// With a token there, an item that waits for one is picked, so that exempt items do not pass it for ever; else an exempt one.
+// If there is a token, an item that waits for one is picked, so that exempt items do not pass it for ever; else an exempt item.
 static void take_token(struct fair_queue *queue, uint64_t now) {
 	bool is_early = queue->interval > 0 && before(now, queue->due);
 	queue->picks_exempt = queue->exempt > 0 && (is_early || queue->exempt == queue->backlog);
@@ -694,7 +694,7 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
 	return queue;
 }
 
-// Ends the use of these items and `extra` slots. The queue gets back what `back` of the slots were charged since `start`.
+// Ends the use of `items` items and `extra` slots. The queue gets back what it was charged for `back` of the slots since `start`.
 static void release(struct fair *fair, struct fair_queue *queue, uint32_t items, uint32_t extra, uint64_t back, uint64_t start, uint64_t now) {
 	verify(queue->running >= items && queue->extra >= extra);
 	unplace(fair, queue, now);

@@ -28,8 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Units of virtual time in one turn of weight 1. Each weight from 1 to 16 divides it, so equal shares stay exactly equal;
-// the others carry their remainder along.
+// Units of virtual time in one turn of weight 1. Each weight from 1 to 16 divides it, so equal shares stay exactly equal; with other weights
+// the remainder is carried along.
 #define FAIR_TURN UINT64_C(720720)
 
 enum { FAIR_MOST_WEIGHT = 1000 }; // of a queue; the least is 1
@@ -38,21 +38,21 @@ enum { FAIR_PEEK_MAX = 255 }; // see fair_peek_filtered()
 
 struct fair_tier;
 
-// A running item; tells how much slot-time the item is still expected to take. The caller keeps the struct while the item runs.
+// A running item, by which fair.c knows how much slot-time is still expected. The caller keeps the struct while the item runs.
 struct fair_job {
 	struct fair_job *next, **link; // in its queue's list; `link` NULL: it is in no list
 	uint64_t start;
 	uint32_t slots;
 };
 
-// What a queue has had and wants. For fair.c, but for the fields that are marked public (to read).
+// What a queue has had and wants. For fair.c; others may read the fields that are marked public.
 struct fair_queue {
-	uint64_t virt;           // at time `last`: service / weight + an offset; FAIR_TURN units a turn, or nanoseconds
-	uint64_t rem;            // remainder of the division by the weight, added to the next one
+	uint64_t virt;           // virtual time at `last`: service / weight + an offset; FAIR_TURN units a turn, or under time nanoseconds
+	uint64_t rem;            // remainder of the last division by the weight, added before the next one
 	uint64_t served;         // number of the pick that served it last; 0: never
 	uint64_t backlog;        // public: items waiting
 	uint32_t running;        // public: items picked and not done
-	uint32_t extra;          // public: slots that these items take beyond one each
+	uint32_t extra;          // public: slots that the running items take beyond one each
 	uint32_t weight;
 	uint32_t limit;          // items running at most; 0: no limit
 	uint64_t interval;       // public: least nanoseconds from a pick to the next, by its rate; 0: no rate
@@ -61,21 +61,21 @@ struct fair_queue {
 	uint32_t heap_at[3];     // 1 + its place in each heap of the tier; 0: it is not in that heap
 	bool paused;             // by fair_pause(): treated as a queue without work
 	bool picks_exempt;       // public: the last pick was of one of `exempt`
-	bool wants;              // has work and may run it
-	bool at_limit;           // has work that only its limit or its rate keeps from running
+	bool wants;              // it has an item that may start
+	bool at_limit;           // it has items, and only its limit or its rate keeps them from starting
 	struct fair_tier *tier;
 	uint64_t seq;            // order of fair_add()
-	struct list special;     // in tier->special: queues that each pick has to look at
-	uint64_t since;          // the time from which on it has wanted without being served
+	struct list special;     // in tier->special, while each pick has to look at this queue
+	uint64_t since;          // since when it has wanted without being served
 	uint64_t longest_wait;   // public: the longest time that it wanted without being served
 	// under time
 	uint64_t last;           // the time for which `virt` is right
-	uint64_t median;         // length of its items, as learned; 0: not known
+	uint64_t median;         // median length of its items (fair_learn()); 0: not known
 	struct fair_job *jobs;   // items that run, from fair_expect() to fair_unexpect()
 };
 
 struct fair_entry {
-	uint64_t key;             // copied from the queue, so that most comparisons need not touch it; the least is first
+	uint64_t key;             // copied from the queue, so that most comparisons need not touch the queue; the least is first
 	struct fair_queue *queue;
 };
 
@@ -90,13 +90,13 @@ struct fair_heap {
 
 // The queues of one priority. For fair.c and its tests.
 struct fair_tier {
-	struct fair_tier *next;   // of lower priority
+	struct fair_tier *next;   // the tier with the next lower priority
 	uint64_t neligible;
 	struct fair_heap heaps[HEAPS];
-	uint64_t clock;           // V, see fair.c
-	uint64_t rem;             // remainder of the divisions by the weights, added to the next one
+	uint64_t clock;           // the virtual time V of fair.c
+	uint64_t rem;             // remainder of the last division of the clock, added before the next one
 	uint64_t wanting;         // sum of the weights of the queues that want
-	uint64_t greatest;        // the greatest virtual time that a queue ever had; slot-time used since the last look is not in it
+	uint64_t greatest;        // the greatest virtual time that a queue ever had, without slot-time that is not charged yet
 	uint64_t served;          // number of its last pick
 	struct list special;
 	int32_t priority;
@@ -129,7 +129,7 @@ struct fair {
 struct fair_tag {
 	uint64_t virt;
 	uint64_t due;            // no pick before this time, if the queue has a rate again
-	uint8_t tier;            // number of the tier it belongs to; 0: it was not ahead
+	uint8_t tier;            // number of the tier in which `virt` counts; 0: the queue was not ahead
 };
 
 // Cannot fail. The caller owns `fair`, and calls fair_fini() when all queues are removed.
@@ -153,7 +153,7 @@ void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 // Gives the queue a rate: at least so many nanoseconds from a pick to the next; 0: none. May allocate.
 void fair_set_rate(struct fair *fair, struct fair_queue *queue, uint64_t interval, uint64_t now);
 
-// Changes the time of the queue's next token, because an item that was picked before begins only now, or gives its token back.
+// Changes the time of the queue's next token, because an item that was picked before begins only now, or gives its token back unused.
 void fair_set_due(struct fair *fair, struct fair_queue *queue, uint64_t due, uint64_t now);
 
 // Makes those queues eligible again whose token has come by `now`.
@@ -170,7 +170,7 @@ void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint
 // One more item waits, and is exempt from the rate.
 void fair_arrive_exempt(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
-// An item of the queue, which has one waiting, starts out of turn: it is charged and counted as one that was picked.
+// Starts an item of the queue, which has one waiting, out of turn: the item is charged and counted as if fair_pick() had picked it.
 void fair_take(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
 // Picks the queue whose turn it is, charges it and counts one of its items as running. NULL if none is eligible.
@@ -227,6 +227,6 @@ static inline bool fair_is_eligible(const struct fair *fair) {
 // The queue's virtual time now, in turns or seconds per weight.
 double fair_virt(const struct fair *fair, const struct fair_queue *queue, uint64_t now);
 
-// What the queue is owed (positive), or had too much (negative), against the mean of those that want to run in its tier;
-// in turns or seconds.
+// Returns what service the queue is owed (positive), or has had too much (negative), compared with the mean of the queues in its tier that want
+// to run; in turns or seconds.
 double fair_lag(const struct fair *fair, const struct fair_queue *queue, uint64_t now);

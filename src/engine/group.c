@@ -21,7 +21,7 @@ static struct worker *worker_create(struct pool *pool, struct group *group) {
 	return worker;
 }
 
-// Threads that have an item and cannot take another, though that item may use no slot.
+// Returns how many threads have an item that may use no slot, and so cannot take another item.
 static unsigned threads_away(const struct group *group) {
 	return group->lending + (group->reserver != NULL);
 }
@@ -33,10 +33,10 @@ void pool_ask_again(struct pool *pool) {
 	}
 }
 
-// How many items of a queue that wants could start now, if there were slots for all of them.
+// Returns how many items of a queue that wants could start now, if there were slots for all of them.
 static uint64_t queue_demand(const struct fair_queue *fair) {
 	uint64_t n = fair->backlog;
-	if (fair->interval > 0) { // one by its token, if none is exempt from the rate
+	if (fair->interval > 0) { // the exempt items; if there are none, one item by its token
 		n = fair->exempt > 0 ? fair->exempt : 1;
 	}
 	uint64_t room = fair->limit > 0 ? fair->limit - fair->running : UINT64_MAX;

@@ -29,9 +29,9 @@
 #include <stddef.h>
 
 enum {
-	HEAD_EVERY = 16, // each 16th pick of a queue takes its head first
+	HEAD_EVERY = 16, // at each 16th pick of a queue its head is taken first
 	WAITING_MOST = 64, // while so many items of a group wait without slots, only entries of the front start [E17]
-	LENGTHS = 15,    // how many last items of a queue give the median length that its next one is expected to take
+	LENGTHS = 15,    // the next item of a queue is expected to take the median of so many last lengths
 	ITEM_LAST = 1 << 4, // in the flags of a queue's last item, which nobody cancels; enum work_flags has the others
 };
 
@@ -41,7 +41,7 @@ struct queued_item {
 	const struct work_type *type;
 	uint64_t id;
 	uint32_t size;           // bytes of data
-	uint32_t turns;          // that its queue is charged for it, at least 1
+	uint32_t turns;          // turns that its queue is charged for it, at least 1
 	uint32_t width;          // slots it takes, at least 1
 	uint32_t flags;          // enum work_flags
 	char data[];
@@ -61,7 +61,7 @@ struct extent {
 	size_t begin, end;       // what was not read back yet: the bytes from offset + begin to offset + end
 };
 
-// The items that one worker's items submitted to their own queue.
+// The items that were submitted, to their own queue, by items that ran on one worker.
 struct local {
 	struct list items;       // the newest at the end
 	struct list link;        // in queue->locals while `items` is not empty
@@ -72,11 +72,11 @@ struct group {
 	struct fair fair;        // of its queues; fair.slots is the number of slots
 	unsigned running;        // slots taken by running items
 	unsigned lending;        // items that lend their slots and are in no other count [E12]; their threads take no other items
-	unsigned waiting;        // those of them that are between worker_wait_begin() and worker_wait_end() [E17]
+	unsigned waiting;        // those items of `lending` that are between worker_wait_begin() and worker_wait_end() [E17]
 	struct worker *reserver; // worker with a wide item that reserves the free slots for it [E9], or NULL; some items may pass it [E15]
-	struct list front;       // of struct front
+	struct list front;       // entries of struct front, the first one first
 	unsigned nthreads;
-	unsigned thread_limit;   // how many threads there can be, known once one could not be started
+	unsigned thread_limit;   // the most threads that there can be, set once a thread could not be started
 	bool waking;             // a worker was woken or started and has not had the lock since
 	struct worker *idle;     // stack of parked workers
 	struct worker *timer;    // parked worker outside of the stack that wakes at `timer_due`, for a queue with a rate [E14]; or NULL
@@ -88,7 +88,7 @@ struct group {
 struct front {
 	struct list link;        // in group->front
 	struct queue *queue;     // pinned
-	struct worker *worker;   // whose item wants its slots back; NULL: `item` is to start
+	struct worker *worker;   // the worker whose item wants its slots back; NULL: `item` is to start
 	struct queued_item *item;
 };
 
@@ -97,12 +97,12 @@ enum lend_state { KEEPS, LENDS, RETURNS };
 struct worker {
 	struct pool *pool;
 	struct group *group;
-	struct worker *below;    // in the idle stack
+	struct worker *below;    // the next worker in the idle stack
 	cond wake;
 	bool woken;
 	bool parked;
-	bool started;            // `thread` is to be joined
-	unsigned index;          // from 0
+	bool started;            // `thread` has to be joined
+	unsigned index;          // its index in pool->workers
 	thread thread;
 	void *scratch;           // of the pool's owner; only the worker touches it
 	void (*scratch_fini)(void *);
@@ -137,14 +137,14 @@ struct queue {
 	uint32_t number;         // in pool->names
 	struct list link;        // in pool->queues, or pool->zombies
 	struct queue *next_removed; // in deferred.removed
-	uint32_t opens;          // pool_queue_open() without pool_queue_close()
+	uint32_t opens;          // how many calls of pool_queue_open() were not matched by pool_queue_close() yet
 	uint32_t pins;           // threads, entries of the front and items without slots that keep it from being removed
 	bool closed;             // no more work from outside
 	bool removed;
 	bool low_armed;
 	bool had_last;           // pool_queue_set_last_item() was called
 	uint8_t picks;
-	uint32_t widest;         // most slots that any of its items so far takes; 0: it has had none
+	uint32_t widest;         // the greatest width of its items so far; 0: it has had none
 	uint64_t submitted;
 	uint64_t limit_left;     // for struct facts, as is limit_why
 	int limit_why;
@@ -176,7 +176,7 @@ struct name {
 
 struct pool {
 	mutex lock;
-	struct pool_config config; // constant but for slots, which is in groups[0].fair.slots
+	struct pool_config config; // constant; how many slots there are now is in groups[0].fair.slots
 	struct group groups[2];  // [0]: on slots, [1]: dedicated threads
 	bool shut;
 	void *(*worker_main)(void *); // worker_main(), as a pointer: group.c, which starts the threads, does not call files below it
@@ -213,7 +213,7 @@ struct pool {
 	size_t item_mem;         // bytes of memory for queued items
 	size_t struct_mem;       // bytes of memory for the queues themselves
 	uint64_t spilled;        // bytes of items on disk
-	size_t full_need;        // bytes that were refused; hooks.low(NULL) is due when they fit; 0: not armed
+	size_t full_need;        // bytes of a refused submission; hooks.low(NULL) is due when they fit; 0: not armed
 	bool warned_spill, warned_threads; // hooks.trouble was called
 	uint64_t demand_known;   // hooks.starving is due when the demand is greater [E16]
 	bool surplus_reported;       // hooks.surplus was called, and nothing has begun since, nor was pool_drop_surplus() called
@@ -263,7 +263,7 @@ static inline bool group_has_room(const struct group *group, uint32_t width) {
 	return group->running + group_clamp(group, width) <= group->fair.slots;
 }
 
-// The first entry of the front that nothing but missing slots keeps from going on, or NULL.
+// Returns the first entry of the front that waits for nothing but slots, or NULL.
 struct front *front_first(const struct group *group);
 
 // Puts an entry at the end of the front, or a last item before all others. Its queue is pinned until front_remove().
@@ -322,7 +322,7 @@ void worker_free(struct worker *worker);
 
 // ---- lend.c ----
 
-// Has the workers in worker_wait_end() look whether they still may wait.
+// Makes the workers in worker_wait_end() look whether they may still wait.
 void waiting_wake(struct pool *pool);
 
 // ---- queue.c ----
@@ -333,7 +333,7 @@ struct queued_item *item_new(const struct work *work);
 // Calls drop for the item and frees it; without the lock.
 void item_drop(struct queue *queue, struct queued_item *item);
 
-// Adds an item. `from`: to that worker's local list; NULL: to the end.
+// Adds an item: to the local list of the worker `from`; or if that is NULL, to the end.
 void queue_append(struct queue *queue, struct queued_item *item, const struct worker *from);
 
 // Takes an item of the queue, whose turn it is, for the worker.
@@ -342,7 +342,7 @@ struct queued_item *queue_take(struct queue *queue, const struct worker *worker,
 // Takes the item with that id out of the queue, wherever it stands, unless it was spilled. Returns NULL if no item in memory has the id.
 struct queued_item *queue_take_id(struct queue *queue, uint64_t id);
 
-// Moves all items of the queue, but for those in the front, to the ends of the lists, which hold them in this order.
+// Moves all items of the queue, but for those in the front, to the ends of the three lists: from the oldest items to the newest.
 void queue_take_all(struct queue *queue, struct list *items, struct list *extents, struct list *tail);
 
 // Reads as many whole items as fit in `most` bytes, at least one, to the end of the list. Returns their bytes. Needs no lock if

@@ -26,7 +26,7 @@ static void lend(struct worker *worker, struct deferred *deferred) {
 	}
 	worker->lending = LENDS;
 	group_wake(pool, group, deferred);
-	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker looks for work now, which would report that
+	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker looks for work now and reports that
 		pool->surplus_reported = deferred->surplus = deferred->any = true;
 	}
 }
@@ -105,7 +105,7 @@ void waiting_wake(struct pool *pool) {
 
 // ---- one item ----
 
-// Takes the item with that id from wherever it waits but in the front, for a new entry of the front. Returns NULL if it is not found.
+// Takes the item with that id from wherever it waits, except in the front, for a new entry of the front. Returns NULL if it is not found.
 static struct front *take_item(struct queue *queue, uint64_t id, struct deferred *deferred) {
 	const struct group *group = queue->group;
 	struct worker *reserver = group->reserver;

@@ -123,7 +123,7 @@ void pool_destroy(struct pool *pool) {
 		cond_wait(&pool->idle_cond, &pool->lock);
 	}
 	mutex_unlock(&pool->lock);
-	// the array grows no more: a worker that another one is still to start (deferred) was added before, behind that one
+	// the array grows no more; a worker whose thread another worker is still to start (deferred) stands behind that one, which is joined first
 	for (unsigned i = 0; i < pool->nworkers; ++i) {
 		if (pool->workers[i]->started) {
 			thread_join(pool->workers[i]->thread);
@@ -248,7 +248,7 @@ unsigned pool_queue_slots(struct pool *pool, struct queue *queue, unsigned *ret_
 	const struct fair_queue *fair = &queue->fair;
 	unsigned limit = fair->limit > 0 ? fair->limit : UINT32_MAX;
 	unsigned slots = limit < group->fair.slots ? limit : group->fair.slots;
-	uint64_t taken = group->running + pool->queued; // slots, when all that is queued runs
+	uint64_t taken = group->running + pool->queued; // slots that would be taken if all that is queued ran
 	unsigned free = taken < group->fair.slots ? group->fair.slots - (unsigned)taken : 0;
 	unsigned room = fair->running < limit ? limit - fair->running : 0;
 	*ret_lacks = queue->bytes > 0 ? 0 : 1 + (free < room ? free : room);
@@ -358,7 +358,7 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 	pool_leave(pool, &deferred);
 }
 
-// How many items have begun and not ended: each has a slot number.
+// Returns how many items have begun and not ended: each has a slot number.
 static uint64_t pool_items(const struct pool *pool) {
 	uint64_t n = 0;
 	for (size_t i = 0; i < pool->nwords; ++i) {

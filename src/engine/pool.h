@@ -46,15 +46,15 @@ struct work_type {
 };
 
 enum work_flags {
-	WORK_LOCAL = 1 << 0,  // to the own list of the worker whose running item submits it; without the flag, to the queue's tail
-	WORK_LENT = 1 << 1,   // lends its slot to somebody else; so named in the trace
-	WORK_NO_TOKEN = 1 << 8, // neither waits for the start_interval of its queue nor counts for it
+	WORK_LOCAL = 1 << 0,  // goes to the local list of the worker whose running item submits it; without the flag, to the tail of the queue
+	WORK_LENT = 1 << 1,   // the item lends its slot to somebody else; the trace names this (SOURCE_LENT)
+	WORK_NO_TOKEN = 1 << 8, // the item neither waits for the start_interval of its queue nor counts for it
 };
 
 struct work {
 	const struct work_type *type;
 	const void *data;      // copied by the pool
-	size_t size;           // bytes of it
+	size_t size;           // bytes of `data`
 	unsigned flags;        // enum work_flags
 	unsigned width;        // slots it takes while it runs; 0 and 1: one. Cut to the slots there are; a dedicated thread
 	                       // takes none
@@ -64,7 +64,7 @@ struct work {
 
 enum work_source {
 	SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG,
-	SOURCE_BACKFILL, // from any of these; it has passed an item that gathers its slots
+	SOURCE_BACKFILL, // from any of these, and ahead of an item that gathers its slots
 };
 
 // How the running item of a worker came to be dispatched.
@@ -72,16 +72,16 @@ struct facts {
 	enum work_source source;
 	double lag;                 // see struct service
 	uint64_t picked;            // when its turn came: just before its start, unless it is wide and waited for its slots
-	uint64_t limit_left;        // when its queue last fell below max_parallel running items, or was last held by one that waited; 0: never
-	int limit_why;              // for what that one waited (worker_wait_end()); 0: it was max_parallel
+	uint64_t limit_left;        // when max_parallel, or an item of its queue that waited, last ceased to hold its queue back; 0: never
+	int limit_why;              // what that item waited for (worker_wait_end()); 0: it was max_parallel
 	uint64_t rate_left;         // when the token that it has taken came; 0: its queue has no rate
-	uint64_t gated;             // nanoseconds for which hooks.gate let nothing start before it; 0: it was let in at once
+	uint64_t gated;             // nanoseconds for which hooks.gate let no item start just before this one; 0: it let this one in at once
 };
 
 // One line of the service trace. Passed in exact order of dispatch, under the pool's lock.
 struct service {
 	uint64_t n;                 // dispatches so far, from 1
-	uint64_t now;               // when
+	uint64_t now;               // when, by the pool's clock
 	const char *batch;          // queue name
 	uint64_t id;                // struct work.id
 	enum work_source source;
@@ -99,8 +99,8 @@ struct pool_hooks {
 	// The queue has fewer than its low_water bytes queued, or (queue NULL) there is room again after SUBMIT_FULL.
 	// Armed by a submission or by pool_queue_want(); called at most once for each arming. Must not block.
 	void (*low)(void *arg, struct queue *queue);
-	// The queue was closed and its last item is done. `submitted` items in all. The queue is gone after the call.
-	// The hook may cancel and close other queues; queues that are removed by that are reported after it has returned.
+	// The queue was closed and its last item is done; it has had `submitted` items in all. The queue is gone after the call. The hook may cancel and
+	// close other queues; queues that are removed by that are reported after it has returned.
 	void (*removed)(void *arg, struct queue *queue, uint64_t submitted);
 	// Under the pool's lock: must not call the pool, block, allocate or format.
 	void (*trace)(void *arg, const struct service *service);
@@ -113,13 +113,13 @@ struct pool_hooks {
 	uint64_t (*gate)(void *arg);
 	// On a worker's thread, before it sleeps because there is no work, if one of its items has called worker_request_flush().
 	void (*flush)(void *arg);
-	// More slots could be used now than pool_demand() has returned: the receiver is to call it again. What counts is the least result below `most`
-	// since the last call of this hook; before the first such result the hook is not called.
+	// More slots could be used now than pool_demand() has returned: the receiver is to call pool_demand() again. What counts is its least result
+	// below `most` since the last call of this hook; before the first such result the hook is not called.
 	void (*starving)(void *arg);
 	// Slots are free, and there is no work for them. Called when a worker finds no work, but not again before an item begins to run or
 	// pool_drop_surplus() is called; and at each pool_lend() that leaves slots without work.
 	void (*surplus)(void *arg);
-	// Something to warn about, once each: the spill disk is full, fewer threads than slots (EAGAIN). `error` is an errno.
+	// A warning, once for each cause: the spill disk is full, or fewer threads than slots can be had (EAGAIN). `error` is an errno.
 	void (*trouble)(void *arg, const char *what, int error);
 	void *arg;
 };
@@ -138,12 +138,12 @@ struct pool_config {
 
 // Attributes of a queue; may be changed while it works.
 struct queue_attrs {
-	uint32_t weight;           // 1 to FAIR_MOST_WEIGHT (engine/fair.h): turns in a round; cut to that
+	uint32_t weight;           // turns in a round: 1 to FAIR_MOST_WEIGHT (engine/fair.h), cut to these bounds
 	int32_t priority;          // higher first; the lower ones together still get a sixteenth, in turn
 	uint32_t max_parallel;     // running items at most; 0 = no limit
-	bool long_running;         // each item on a dedicated thread, without a slot, uncharged; fixed by the first open
-	bool prefer_fairness;      // WORK_LOCAL goes to the tail of the queue instead
-	uint64_t start_interval;   // least nanoseconds between two dispatches of it (its rate), or 0; its last item does not wait
+	bool long_running;         // each item runs on a dedicated thread, without a slot, uncharged; fixed by the first open
+	bool prefer_fairness;      // items with WORK_LOCAL go to the tail of the queue instead
+	uint64_t start_interval;   // least nanoseconds between two dispatches from the queue (its rate), or 0; its last item does not wait
 	bool paused;               // nothing of it is dispatched, and it gains no share meanwhile
 	size_t low_water;          // bytes; see hooks.low; 0 = never called
 };
@@ -231,20 +231,20 @@ bool pool_wait_idle(struct pool *pool, uint64_t deadline);
 // turns; its queue is not removed meanwhile. From any thread; the caller knows that the item runs.
 void pool_lend(struct pool *pool, struct worker *worker);
 
-// Ends pool_lend(): the item wants its slots back. With `waits` it is first in line, behind only those that are in this line
-// already, and uses the slots once hooks.returned was called, maybe before this returns; others pass it only while its queue's
-// max_parallel holds it. Without `waits` it uses them at once, even beyond the number of slots: nothing starts until there is
-// room. Nothing happens for an item that does not lend its slots. The caller knows that the item runs; from any thread.
+// Ends pool_lend(): the item wants its slots back. With `waits` it goes before the turn of any queue, behind only those that want theirs back
+// already, and uses the slots once hooks.returned was called, maybe before this call returns; others pass it only while its queue's max_parallel
+// holds it. Without `waits` it uses them at once, even beyond the number of slots: nothing starts until there is
+//room. Nothing happens for an item that does not lend its slots. The caller knows that the item runs; from any thread.
 void pool_reclaim(struct pool *pool, struct worker *worker, bool waits);
 
 // True if the running item of the worker does not lend its slots. From any thread; the caller knows that the item runs.
 bool worker_keeps_slots(struct worker *worker);
 
-// worker_wait_begin(): the running item, which has done nothing yet, waits for something that the pool does not know, such as memory. It lends its
-// slots as by pool_lend(). The next items of its queue would wait for the same: none starts meanwhile, but for those brought forward.
-// worker_wait_end() ends that. It blocks until the item has its slots back; or no longer than until `refusal` is set, which is followed by
-// pool_pause(), or the pool is shut and has no slots: then, or with `refusal` NULL, the item takes its slots at once. `why`: not 0, the caller's
-// number for what the item has waited for (facts.limit_why). Both on the worker's thread.
+// worker_wait_begin(): the running item, which has done nothing yet, begins to wait for something that the pool does not know, such as memory. It
+// lends its slots as by pool_lend(). The next items of its queue would wait for the same: none starts meanwhile, but for those brought forward.
+// worker_wait_end(): the wait is over. It blocks until the item has its slots back; but the item takes them at once if `refusal` is NULL, or is set
+// meanwhile (pool_pause() follows), or if the pool is shut and has no slots. `why`, not 0: the caller's number for what the item has waited for
+// (facts.limit_why). Both are called on the worker's thread.
 void worker_wait_begin(struct worker *worker);
 void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal);
 
@@ -280,7 +280,7 @@ enum queue_wait {
 	QUEUE_RATE,      // start_interval of the queue has not passed
 	QUEUE_SLOTS,     // all slots are taken
 	QUEUE_GATHERS,   // its turn has come, and it waits for all the slots that it needs
-	QUEUE_BEHIND,    // an item of another queue gathers its slots: only what will have ended before that item starts may start
+	QUEUE_BEHIND,    // an item of another queue gathers its slots: only items that are expected to end before it starts may start
 };
 
 struct queue_view {
@@ -290,8 +290,8 @@ struct queue_view {
 	bool is_long;        // served by dedicated threads
 	uint32_t limit;      // max_parallel, 0: none
 	uint64_t interval;   // start_interval, 0: none
-	uint64_t wait_ns;    // QUEUE_RATE: until it has passed
-	unsigned slots;      // of the pool, or its dedicated threads at most
+	uint64_t wait_ns;    // QUEUE_RATE: nanoseconds until start_interval has passed
+	unsigned slots;      // slots of the pool; for a long-running queue, its most dedicated threads
 	unsigned width;      // QUEUE_GATHERS and QUEUE_BEHIND: slots that the item needs
 };
 
@@ -303,7 +303,7 @@ void pool_each_queue(struct pool *pool, queue_view_fn *fn, void *arg);
 struct pool_stat {
 	uint64_t queued;     // items not yet started
 	uint64_t running;    // items, on slots
-	uint64_t lending;    // items that lend their slots, and are in no other count
+	uint64_t lending;    // items that lend their slots; they are in no other count
 	uint64_t running_long;
 	uint64_t slots_taken; // by the items on slots
 	uint64_t dispatched; // so far

@@ -124,7 +124,7 @@ void queue_append(struct queue *queue, struct queued_item *item, const struct wo
 void extent_free(struct pool *pool, struct extent *extent, struct deferred *deferred) {
 	int fd = scratch_free(pool->spill, extent->offset, extent->end);
 	if (fd >= 0) {
-		fd_close(&deferred->close_fd); // the one that was noted before, which is seldom there
+		fd_close(&deferred->close_fd); // closes the one that was noted before, which is rare
 		deferred->close_fd = fd;
 		deferred->any = true;
 	}
@@ -135,7 +135,7 @@ void extent_free(struct pool *pool, struct extent *extent, struct deferred *defe
 
 size_t extent_read(struct pool *pool, struct extent *extent, size_t most, struct list *items) {
 	size_t left = extent->end - extent->begin, done = 0;
-	for (size_t want = left < most ? left : most; done == 0; want = left) { // again if the first is longer
+	for (size_t want = left < most ? left : most; done == 0; want = left) { // once more if the first item is longer
 		char *bytes = xmalloc(want);
 		if (scratch_read(pool->spill, extent->offset + extent->begin, bytes, want) != 0) {
 			diag_die("cannot read the spill file: %s", strerror(errno)); // the items are gone: no run can make up for that
@@ -162,7 +162,7 @@ static bool can_spill(const struct pool *pool) {
 }
 
 bool storage_has_room(const struct pool *pool, size_t need) {
-	// a pool with nothing queued takes anything: waiting would make no room
+	// a pool with nothing queued takes anything: waiting would not make more room
 	return pool->queued == 0 || mem_used(pool) + need <= pool->config.queue_mem || can_spill(pool);
 }
 

@@ -66,7 +66,7 @@ static void trace_dispatch(const struct worker *worker) {
 	pool->config.hooks.trace(pool->config.hooks.arg, &service);
 }
 
-// Takes the item of this entry, which is the first of the front.
+// Takes the item of this entry, which is the first one of the front. Returns its queue.
 static struct queue *take_front(struct worker *worker, struct front *front, uint64_t now) {
 	struct fair *fair = &worker->group->fair;
 	struct queue *queue = front->queue;

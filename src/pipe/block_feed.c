@@ -52,7 +52,7 @@ struct blockfeed {
 
 	bool ended;              // the stream has ended
 	bool done;
-	bool left_is_lost;       // nobody gets what was not dealt out
+	bool left_is_lost;       // what was not dealt out is dropped
 	bool cutting;            // the round's bytes have been read
 	bool first, cut_any;     // in this round: no cut was tried yet; a block was cut off
 	size_t left;             // bytes to read in this round

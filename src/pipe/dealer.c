@@ -1,8 +1,8 @@
 // Data that goes to running jobs as it comes, through the pipes that are their standard inputs: --round-robin, --tee.
 //
-// Small portions (records, -N) are added to the portion that waits, as far as a pipe would hold them: so they are dealt evenly,
-// however late a job starts or its worker wakes. And a worker is only woken when a page of them is there, or no more are at hand:
-// so with -N1 the threads wake each other once for hundreds of records, not once for each.
+// Small portions (records, -N) are added to the portion that waits, as far as a pipe would hold them: so they are dealt out evenly,
+// however late a job starts or its worker wakes. And a worker is only woken when a page of data waits for it, or no more is at hand: so
+// with -N1 the threads wake each other once for hundreds of records, not once for each.
 
 #include "pipe/block.h"
 
@@ -19,7 +19,7 @@
 enum {
 	SMALL_PORTION = 32 * 1024, // the most bytes of a portion that is added to one that waits
 	WAITING_BYTES = 64 * 1024, // the most bytes of small portions that wait for one job: what a pipe holds (pipe(7))
-	WAKING_BYTES = 4096,       // so many bytes of small portions are worth waking the job's worker while more are at hand
+	WAKING_BYTES = 4096,       // as many bytes of small portions are worth waking the job's worker, even while more are at hand
 };
 
 struct portion {

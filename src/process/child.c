@@ -40,11 +40,11 @@ struct child {
 	struct running_child running;
 	struct children *children;
 	const struct child_config *config;
-	struct pollfd fds[6];       // by enum child_stream, then END, IN, MORE and ROOM; -1: not open, or not now
+	struct pollfd fds[6];       // by enum child_stream, then END, IN, MORE and ROOM; -1: closed, or not polled now
 	int paused[STREAM_ERR + 1]; // descriptors of the streams that are not read until ROOM is readable, or -1
 	uint64_t time_due;          // when to call children_time_out(), or TIME_NEVER
 	uint64_t stop_due;          // when to look whether the terminal has stopped the child, or TIME_NEVER
-	uint64_t linger_until;      // until when to wait for the rest of its group, once the child is a zombie; 0: it is none yet
+	uint64_t linger_until;      // once the child is a zombie: until when to wait for the rest of its group; 0: the child is no zombie yet
 };
 
 enum { END = STREAM_ERR + 1, IN, MORE, ROOM };

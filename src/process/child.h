@@ -150,8 +150,8 @@ unsigned children_suspend_young(struct children *children, unsigned most);
 // Returns how many children run, stopped ones included.
 unsigned children_count(struct children *children);
 
-// Puts the pids of a sample of the running children into ret_pids: at most `most`, spread over all children, others for another
-// `random`. Returns how many pids; some children may end before the caller looks at them. *ret_running: how many children run in all.
+// Puts the pids of a sample of the running children into ret_pids: at most `most`, spread over all children; which ones depends on `random`. Returns
+// how many pids; some children may end before the caller looks at them. *ret_running: how many children run in all.
 size_t children_sample(struct children *children, uint64_t random, pid_t *ret_pids, size_t most, unsigned *ret_running);
 
 // True if all children have ended, including those whose workers still write output and have not noticed it.
@@ -190,24 +190,24 @@ struct child_config {
 	const struct stdin_writer *stdin_writer; // fills a pipe that is the child's stdin in place of stdin_fd; or NULL
 	const struct output_reader *output_reader; // NULL: stdout and stderr are those of fairpar (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
-	uint64_t memory;             // bytes that it may use or must find available (process/memory.h), 0: no limit
-	struct memory_claim *claim;  // for its memory: open, or child_run() opens it and waits for the memory; child_run() closes it. NULL: it needs none
+	uint64_t memory;             // bytes that the child may use or must find available (process/memory.h), 0: no limit
+	struct memory_claim *claim;  // its claim on memory. Unless it is open already, child_run() opens it and waits; child_run() closes it. NULL: none
 	const char *label;           // for listings; borrowed during the call
-	bool takes_no_slot;          // it runs beside the slots
+	bool takes_no_slot;          // it runs without a slot
 	const void *origin;          // names the attempt in children_cancel() and the like; only compared, never looked into
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
-	const char *unlink_path;     // absolute path of a file that the child makes, or NULL: unlinked if fairpar is killed before the child's end
+	const char *unlink_path;     // absolute path of a file that the child makes, to be unlinked if fairpar is killed before the child's end; or NULL
 	bool forks;                  // likely to have children of its own (a shell): the guardian is started before the child
 	bool own_group;              // own process group (all but the xargs personality)
 	bool foreground;             // its process group becomes the foreground group of the terminal stdin_fd
 	void *stack_top;             // of the calling worker, by child_stack_create()
 	const struct starter *starter; // starts the child in place of spawn(); NULL: spawn() does. Of the calling worker
-	// Called on the calling thread once the child runs, with the time of its start (now_ns()); or NULL.
+	// `started` is called on the calling thread once the child runs, with the time of its start (now_ns()); or it is NULL.
 	void (*started)(void *arg, pid_t pid, uint64_t start);
 	void *started_arg;
 };
 
-// Returns the flag that is set once no more children are started: clean-up commands if `cleanup`, else all others. Borrowed.
+// Returns the flag that is set once no more clean-up commands (`cleanup`) or no more other children are started. Borrowed.
 const atomic_bool *children_refusal(const struct children *children, bool cleanup);
 
 // Makes a stack on which a worker starts its children; spawn_stack_destroy() frees it. Never returns NULL: if there is no memory, fairpar ends.

@@ -171,8 +171,8 @@ void guardian_fini(struct guardian *guardian) {
 
 // ---- in the guardian ----
 
-// Forgets the groups that have ended, as their numbers may soon be others'. Returns false if none runs. A zombie counts as ended: its
-// new parent may reap it late or never (the first process of a container), and a fairpar that is started again does not wait for that.
+// Forgets the groups that have ended, as other groups may soon have their numbers. Returns false if none runs. A zombie counts as ended: its new
+// parent may reap it late or never (the first process of a container), and a fairpar that is started again does not wait for that.
 static bool any_left(struct group_table *table) {
 	struct proctree living = PROCTREE_INIT; // stays empty if /proc cannot be read
 	proctree_add_living(&living);

@@ -38,7 +38,7 @@ struct held_tokens {
 // Shared between fairpar and its guardian.
 struct group_table {
 	char cookie[COOKIE_BYTES];      // "NAME=VALUE", which all jobs have in their environment, or ""
-	atomic_int session;             // processes of any other session (setsid(2)) are left alone; SESSION_ANY: none is
+	atomic_int session;             // processes of any other session (setsid(2)) are left alone; SESSION_ANY: those of every session are signalled
 	atomic_int goodbye;             // fairpar ends as it should: signal nobody
 	struct held_tokens tokens;
 	char unlink_paths[2][256];      // files of fairpar's own that the guardian unlinks; "": none
@@ -54,7 +54,7 @@ struct guardian {
 	int table_fd;              // memory that holds the table; -1: there can be no guardian
 	atomic_int pipe_fd;        // the write end of the guardian's pipe, or -1; POLLERR on it: the guardian has died
 	unsigned nrevived;         // how often it was started again
-	atomic_bool is_tried;      // a start was tried, or there is to be none
+	atomic_bool is_tried;      // a start was tried, or there is to be no guardian
 	_Atomic(pid_t) pid;        // 0 until it runs
 };
 

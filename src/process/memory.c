@@ -25,7 +25,7 @@ enum {
 	FRESH_MS = 250,      // how long a reading is used; jobs that start meanwhile count as if they had used nothing yet
 	WANT_SAMPLE_MS = 10, // the least pause between two looks at the running jobs
 	SAMPLE_PART = 50,    // a pause is also at least so many times as long as the look before it took
-	ALONE_MS = 5000,     // how long only an awaited job starts just because none runs: what other jobs wait for is to come first
+	ALONE_MS = 5000,     // so long after the last job has ended, only an awaited job starts alone: what other jobs wait for is to come first
 };
 void memory_init(struct memory *memory) {
 	*memory = (struct memory){.meminfo = "/proc/meminfo", .groups_root = "", .root = {.fd = -1}};
@@ -264,7 +264,7 @@ static bool has_room(struct memory *memory, const struct memory_claim *claim, ui
 	}
 	bool starts_alone = claim->starts_alone || need > total;
 	if ((starts_alone && is_alone(memory, claim, &others)) || fits(memory, need, reserved_for_all(memory) + others.bytes, left)) {
-		return true; // fits even if the running jobs have used nothing yet: mostly so, and then they need not be looked at
+		return true; // it fits even if the running jobs have used nothing yet: so they need not be looked at, which is the usual case
 	}
 	if (now < memory->want_due) {
 		*ret_again = memory->want_due;
@@ -287,7 +287,7 @@ static bool consider(struct memory *memory, const struct memory_claim *claim, ui
 
 // ---- the wait ----
 
-// Must the claim wait until more is known of its batch? Its jobs that wait for others count, too, unless the claim is awaited.
+// Must the claim wait until more is known of its batch? Unless it is awaited, jobs of the batch that wait for others count as running.
 static bool is_held_back(const struct memory *memory, const struct memory_claim *claim) {
 	const struct memory_learned *learned = claim->learned;
 	return claim->bytes == 0 && memory_learned_holds_back(learned, learned->running + (is_awaited(claim) ? 0 : learned->suspended))
@@ -328,7 +328,7 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 		bool first = first_of(memory) == claim;
 		uint64_t seen = memory->nchanges, again = memory->nadmitted == 0 && now_ns() < memory->alone_due ? memory->alone_due : TIME_NEVER;
 		if (first && consider(memory, claim, &again)) {
-			claim->is_admitted = !is_held_back(memory, claim); // else one of its batch has come back from waiting for others
+			claim->is_admitted = !is_held_back(memory, claim); // not if a job of its batch has just stopped waiting for others
 			memory->tried = claim->is_admitted ? memory->tried : NULL;
 		} else if (claim->waits) {
 			void (*waits)(void *, uint64_t) = claim->waits;
@@ -339,7 +339,7 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 			mutex_lock(&memory->lock); // and try again
 		} else if (!first || claim->starts_alone || memory->nadmitted > 0 || seen != memory->nchanges
 		           || atomic_exchange(&memory->has_waited, true)) {
-			while (seen == memory->nchanges && cond_wait_until(&memory->changed, &memory->lock, again)) { // other programs may come to need less
+			while (seen == memory->nchanges && cond_wait_until(&memory->changed, &memory->lock, again)) { // at `again`, other programs may need less
 			}
 		} else {
 			uint64_t available = memory->available;
@@ -698,7 +698,7 @@ static bool is_behind(const struct shared_entry *own, const struct shared_entry 
 	return atomic_load(&other->wants) > 0 && (atomic_load(&own->wants) == 0 || theirs < since || (theirs == since && other < own));
 }
 
-// Does the entry count? It does if another process has jobs or waits before this one, which runs in no job of it (*ret_is_below).
+// Does the entry count? It does if another process has jobs or waits before this one, and this one runs in no job of it (*ret_is_below).
 static bool counts(const struct memory_ledger *ledger, const struct shared_entry *entry, bool *ret_is_below) {
 	uint64_t key = atomic_load(&entry->key);
 	bool has_jobs = atomic_load(&entry->reserved) > 0 || atomic_load(&entry->unknown) > 0;

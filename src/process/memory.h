@@ -30,7 +30,7 @@ enum { MEMORY_LAST = 50 };
 struct memory_learned {
 	uint64_t last[MEMORY_LAST];     // bytes that the last jobs to end had, in a ring
 	uint64_t ended;                 // how many jobs have ended
-	unsigned running, suspended;    // admitted jobs that do not wait for others; those that do
+	unsigned running, suspended;    // admitted jobs that do not wait for other jobs; admitted jobs that do
 	atomic_uint_least64_t most;     // the greatest of `last`. Read without a lock
 };
 
@@ -49,14 +49,14 @@ struct memory {
 	struct cgroup_root root;
 	struct list waiting;    // claims that wait, in the order in which they came; each is decided by its own thread
 	struct list admitted;   // claims of jobs that run, are about to start, or wait for other jobs
-	size_t nadmitted, nsuspended; // admitted jobs that do not wait for others; those that do
+	size_t nadmitted, nsuspended; // admitted jobs that do not wait for other jobs; admitted jobs that do
 	uint64_t alone_due;     // if nadmitted is 0: from this time on (now_ns()) a job may start alone even if no other one awaits it
 	struct memory_ledger *ledger; // shared with the fairpars that share slots, or NULL
 	const struct memory_claim *tried; // the claim that is being decided, or NULL; the ledger counts it already
-	uint64_t wants;         // bytes that the last claim to be decided needs and did not find, or 0; 0 without a ledger
-	uint64_t available, total; // bytes as read last; 0: never
+	uint64_t wants;         // bytes that the claim which was decided last needs and did not find, or 0; 0 without a ledger
+	uint64_t available, total; // bytes as read last; 0: not read yet
 	uint64_t fresh_until;   // now_ns() time: `available` and `total` are read again after it
-	uint64_t kills;         // the kernel's kills in the own cgroups up to the first claim that learns, and those that were attributed to a job since
+	uint64_t kills;         // the kernel's kills in the own cgroups before the first claim that learns, and the later ones attributed to a job
 	bool counts_kills;      // `kills` is set: a claim that learns was opened
 	uint64_t want_due;      // now_ns() time: the running jobs are not looked at before it
 };
@@ -68,7 +68,7 @@ struct memory_claim {
 	uint64_t expected;  // the most bytes that a job of its batch had had when this job started
 	const char *label;  // of the job, for messages; borrowed
 	const void *origin; // child_config.origin, for memory_set_waiting(). Set by the caller
-	const atomic_bool *awaited; // true: another job waits for this one, and it goes before others; or NULL. Set by the caller
+	const atomic_bool *awaited; // true: another job waits for this one, so this one goes before others; or NULL. Set by the caller
 	// Called once, without a lock, if the claim has to wait, with the bytes that it needs (0: not known yet); or NULL. Set by the caller
 	void (*waits)(void *arg, uint64_t bytes);
 	void *waits_arg;
@@ -169,7 +169,7 @@ void memory_ledger_close(struct memory_ledger *ledger); // NULL-safe
 // What a process tells the others of its jobs, and of the job that it may be about to start.
 struct memory_entry {
 	uint64_t reserved;   // bytes that its jobs of known need may use
-	uint64_t unknown;    // number of other jobs, whose need the reader estimates
+	uint64_t unknown;    // number of its other jobs: the reader of the ledger estimates their need
 	uint64_t need;       // bytes that the largest of its jobs needs
 	uint64_t wants;      // bytes that the process waits for: fairpars that came later leave them free
 };
@@ -178,7 +178,7 @@ void memory_ledger_publish(struct memory_ledger *ledger, const struct memory_ent
 struct memory_others {
 	uint64_t bytes;      // bytes that the jobs of the others need and do not have yet
 	uint64_t need;       // bytes that the largest of their jobs needs
-	bool has_jobs;       // others have jobs, or wait before this process: then no job starts that does not fit. False in a job of theirs
+	bool has_jobs;       // others have jobs, or wait before this process: only a job that fits starts. False if this process runs in a job of theirs
 };
 
 // Sums up the entries of the others, except for those in whose jobs this process runs, since they only wait. `unknown`: the need to assume for each

@@ -19,7 +19,7 @@ char *proc_read_below(const char *dir, const char *path, struct buf *text);
 // Gets the number in the line "NAME N" of such a file's text. Returns false if there is no such line.
 bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) FP_NODISCARD;
 
-// Returns the number in the line "NAME N" of the file `dir``path`, or that at its start if `name` is NULL; `other`: there is none.
+// Returns the number in the line "NAME N" of the file `dir``path`, or the one at its start if `name` is NULL; or `other`: there is none.
 uint64_t proc_number(const char *dir, const char *path, const char *name, uint64_t other);
 
 // Gets the directory of a cgroup of this process, borrowed for the call. Its first `mount_len` bytes are the mount point. With

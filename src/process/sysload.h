@@ -32,7 +32,7 @@ void sysload_add_load(struct buf *why, uint64_t load, double most);
 void sysload_add_free(struct buf *why, uint64_t bytes, const char *option, uint64_t asked);
 
 // How many of `n` jobs may run with `free_bytes` free, under --memsuspend LIMIT: one below the limit, two from it on,
-// three from 1.5 times it, five from 1.75 times it, and so on; all from twice it. GNU parallel's rule.
+// three from 1.5 times the limit, five from 1.75 times, and so on; all from twice the limit. GNU parallel's rule.
 unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n);
 
 // ---- what the kernel says now; on failure these calls return false with errno (0: the file lacks the figure) ----

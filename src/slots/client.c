@@ -43,7 +43,7 @@ struct client {
 	uint64_t due;              // in state SEARCHES: when to look for a server again; TIME_NEVER otherwise, and after CLIENT_LOST
 	unsigned pause_ms;         // the last pause before `due`
 	bool awaits_lock;          // another process has the lock: it starts or ends a server
-	unsigned tries;            // servers since the last WELCOME that hung up, or that this client started
+	unsigned tries;            // how many servers hung up, or were started by this client, since the last WELCOME
 	int fd;                    // -1 in state SEARCHES
 	struct buf in;
 	size_t at;                 // bytes of `in` that were read

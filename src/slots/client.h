@@ -30,8 +30,8 @@ struct client_config {
 	const char *pool;      // the name of the pool, a valid one (slots/pool_dir.h); or NULL: the client of a run
 	const char *socket;    // if `pool` is NULL: the socket of the run (socket_connect())
 	struct slots_bounds bounds; // of the number of slots, if this client starts the server; most 0: as many slots as CPUs
-	const char *batch;     // or NULL: a batch of its own
-	const char *label;     // what runs, to show
+	const char *batch;     // the name of its batch; NULL: a batch of its own
+	const char *label;     // what runs, for --status
 	uint32_t weight;
 	int32_t priority;
 	struct lease_id below; // the lease that this process runs on; number 0: none

@@ -25,7 +25,7 @@
 #define BRAKE_GROW (2 * SECOND)
 
 // The throughput with a number of slots is known once WINDOW_ENDED jobs have ended and WINDOW_WALLS times the length of a job has passed. It is
-// compared with one that is not older than WINDOW_KEPT, of GAIN_SLOTS times as many slots (or as few), or beyond. Each slot more must bring
+// compared with that of at least GAIN_SLOTS times as many slots (or as few), if that is not older than WINDOW_KEPT. Each slot more must bring
 // GAIN_LEAST of what a slot of the lower number brings. Slots that were taken away are tried again after CEILING_NS, and later each time.
 #define WINDOW_ENDED 32
 #define WINDOW_WALLS 4
@@ -129,13 +129,13 @@ static unsigned judge(struct controller *controller, const struct controller_obs
 	window_begin(controller, observation->now);
 	const struct controller_window *more = known_window(controller, &window, 1);
 	if (more && has_gained(&window, more)) {
-		controller->ceiling_end = observation->now; // the slots that were taken away had brought enough: they may come back
+		controller->ceiling_end = observation->now; // the slots that were taken away had brought enough after all: they may come back
 	}
 	const struct controller_window *fewer = known_window(controller, &window, -1);
 	if (fewer) {
 		return has_gained(fewer, &window) ? 0 : (unsigned)(fewer->slots + 0.5);
 	}
-	// If jobs take much longer than the first ones took: go back to as many slots as would do the same work at the speed of those.
+	// If jobs take much longer than the first ones took: go back to as many slots as would do the same work at the speed of the first ones.
 	return window.gain < GAIN_LEAST * window.slots ? (unsigned)(window.gain * 1.25) + 1 : 0;
 }
 
@@ -149,7 +149,7 @@ double controller_work(struct controller_batch *batch, double wall_ns) {
 
 // ---- states of jobs ----
 
-// How much the number of busy jobs varies by chance, 0 to 1: less if few jobs sleep, and not at all if none does. `share`: of jobs, busy.
+// How much the number of busy jobs varies by chance, 0 to 1: less if few jobs sleep, and not at all if none does. `share`: the busy part.
 static double chance(double share) {
 	return share < 0.75 ? 1 : share < 1 ? 4 * (1 - share) : 0;
 }
@@ -175,7 +175,7 @@ static bool is_above(double more, double less, double count, double deviations) 
 static void follow_jobs(struct controller *controller, const struct controller_observation *observation) {
 	double share = controller->sampled > 0 ? controller->busy / controller->sampled : 1;
 	double most = (1 - IDLE_GROW) * most_busy(observation->cpus, share) / (observation->running + 1) * controller->sampled;
-	// the share of the processors that nobody uses; or, if that is certain, the one that the jobs leave to other programs, which may use all of it
+	// the idle share of the processors; or, if it is certain, the share that the jobs do not use, though other programs may use all of that
 	double idle = is_above(most, controller->busy, controller->busy, 0.5) ? 1 - controller->busy / most : 0;
 	idle = idle > observation->pressure.idle ? idle : observation->pressure.idle;
 	double settle = 2 * controller->wall_mean;
@@ -192,7 +192,7 @@ static void follow_jobs(struct controller *controller, const struct controller_o
 	} else if (controller->sampled >= SHRINK_SAMPLES && (double)(observation->now - controller->looks_start) >= settle) {
 		double busy = most_busy(observation->cpus, share), asleep = share < 1 ? (1 - share) * observation->running : 0;
 		double least = (busy + 0.5) / observation->running * controller->sampled;
-		bool surely = is_above(controller->busy, least, chance(share) * controller->busy, 1.5); // that too many jobs want a processor
+		bool surely = is_above(controller->busy, least, chance(share) * controller->busy, 1.5); // is it certain that too many jobs want a processor?
 		if (surely && busy + asleep < slots - 0.5) {
 			set_slots(controller, (unsigned)(busy + asleep + 0.5), CONTROLLER_JOBS_RUN, observation->now);
 		} else {
@@ -246,7 +246,7 @@ uint64_t controller_decide(struct controller *controller, const struct controlle
 		controller->wall_mean += (observation->wall_ns / (double)observation->ended - controller->wall_mean) / 4;
 	}
 	controller->tick = controller->tick * 5 / 4 < MOST_TICK ? controller->tick * 5 / 4 : MOST_TICK;
-	if (observation->now >= controller->ceiling_end && controller->ceiling < controller->most) { // twice as many slots, to be judged
+	if (observation->now >= controller->ceiling_end && controller->ceiling < controller->most) { // tries twice as many slots, to be judged
 		controller->ceiling = controller->ceiling < controller->most / 2 ? 2 * controller->ceiling : controller->most;
 		controller->ceiling_end = observation->now + CEILING_NS;
 	}

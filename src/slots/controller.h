@@ -85,7 +85,7 @@ uint64_t controller_resume(struct controller *controller, uint64_t now);
 // Decides. Returns when to sample again; controller->slots may be another number then.
 uint64_t controller_decide(struct controller *controller, const struct controller_observation *observation);
 
-// What each job of a batch counts as work, however long the load makes it take: the mean time that the first jobs of the batch took.
+// How much work each job of a batch counts as, however long the load makes it take: the mean time of the first jobs of the batch.
 struct controller_batch {
 	double mean_ns;
 	unsigned n;

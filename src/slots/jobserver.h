@@ -34,7 +34,7 @@ char *jobserver_set_flags(const char *makeflags, const char *auth);
 
 // An open jobserver. Each process counts its own tokens.
 struct jobserver {
-	int in_fd, out_fd;       // not blocking; opened anew, because make and its other jobs share the descriptions that it has handed on
+	int in_fd, out_fd;       // not blocking; opened anew, because make and its other jobs share the open file descriptions that make has handed on
 	int job_fds[2];          // of a server's pipe: what jobs inherit; or -1
 	char *auth;              // of a server: "R,W" or "fifo:PATH", by which jobs find it; owned
 	char *path;              // of a server's FIFO, owned; or NULL

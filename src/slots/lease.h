@@ -176,7 +176,7 @@ struct lease_client_stat {
 	unsigned held, slots, lent; // leases, slots that they take, leases that were lent to it
 	uint32_t wanted;           // slots
 	unsigned rank;             // lease_rank()
-	uint32_t gathers;          // the number of slots that free ones are kept for; 0: none are kept
+	uint32_t gathers;          // the width of the lease that free slots are kept for; 0: none are kept
 	double seconds;            // since it got the oldest of its leases, or, if it has none, since it began to wait
 	double virt;               // service of its batch divided by the batch's weight, in seconds or turns
 };

@@ -68,7 +68,7 @@ struct hold {
 // What a client sees of the jobs on its leases. See struct controller_observation.
 struct observation {
 	uint64_t sampled, busy;  // as in struct controller_observation, in thousandths
-	uint64_t since_ns;      // ns since the last OBSERVED, or the start; the next line is of that time
+	uint64_t since_ns;      // ns since the last OBSERVED, or the start; the figures of the next line are of that time
 	uint64_t ended, wall_ns, work_ns;
 	uint64_t cost_ns;       // processor time that the sample has taken
 	uint64_t held_up;       // not 0: the client's items wait for something else than a slot, so more slots would not help

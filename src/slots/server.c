@@ -50,7 +50,7 @@ struct server {
 	uint64_t idle_since;
 };
 
-// Returns a time that goes on while the machine sleeps, as it does for the jobs' owners.
+// Returns a time that goes on while the machine sleeps.
 static uint64_t boot_ns(void) {
 	struct timespec t;
 	verify(clock_gettime(CLOCK_BOOTTIME, &t) == 0);

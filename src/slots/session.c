@@ -130,8 +130,8 @@ static const struct session *find_above(const struct session *session, int *ret_
 	return NULL;
 }
 
-// Returns the lease that a client without its environment runs on, or number 0. Without that lease the client would wait for
-// itself. Which lease of the client above it that is, the environments of the processes between the two tell, if they have one.
+// Returns the lease that a client without its environment runs on, or number 0. Without that lease the client would wait for itself. It is a lease of
+// the client above: the one that the environment of a process between the two names, or if none does, any.
 static struct lease_id find_lost_lease(const struct session *session) {
 	const struct sessions *all = session->all;
 	struct lease_stat stat;
@@ -426,8 +426,8 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 		return;
 	}
 	list_for_each_entry(&sessions->list, struct session, session, link) {
-		// of a count only the part counts that belongs to the time since the last sample. A client may see only some of its jobs;
-		// these stand for all of them
+		// only that part of each count is used which belongs to the time since the last sample. A client may see only some of its jobs; these stand
+		// for all of them
 		const struct observation *observation = &session->observation;
 		uint64_t elapsed = now - sessions->controller.last;
 		double slots = session->client ? lease_working(session->client) : 0;

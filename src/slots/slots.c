@@ -257,7 +257,7 @@ bool slots_watch_changed(struct slots_watch *watch) {
 
 // ---- the machine, as -j auto sees it ----
 
-#define QUOTA_RENEWAL NS_PER_S // so long a quota that was read counts
+#define QUOTA_RENEWAL NS_PER_S // how long a quota that was read is used
 
 const char *machine_root(void) {
 #ifdef FAIRPAR_FAULTS

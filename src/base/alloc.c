@@ -1,4 +1,4 @@
-// Memory that is there or ends the run: allocation calls that never return NULL.
+// Allocation calls that never return NULL: if there is no memory, they end the run.
 
 #include "base/alloc.h"
 
@@ -74,7 +74,7 @@ void grow_array(void *mem, size_t *cap, size_t need, size_t size) {
 	}
 	verify(want <= SIZE_MAX / size);
 	void *old;
-	memcpy(&old, mem, sizeof(old)); // as in free_later()
+	memcpy(&old, mem, sizeof(old)); // `mem` is the address of a T *, as in free_later()
 	void *grown = xrealloc(old, want * size);
 	memcpy(mem, &grown, sizeof(grown));
 	*cap = want;
@@ -104,7 +104,7 @@ void *ids_find(const void *array, size_t n, size_t size, uint64_t id) {
 void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id) {
 	char *elements;
 	grow_array(array, cap, *n + 1, size);
-	memcpy(&elements, array, sizeof(elements)); // as in grow_array()
+	memcpy(&elements, array, sizeof(elements)); // `array` is the address of a T *, as in free_later()
 	size_t at = ids_index(elements, *n, size, id);
 	char *element = elements + at * size;
 	if (at == *n || memcmp(element, &id, sizeof(id)) != 0) {

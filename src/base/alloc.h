@@ -1,7 +1,7 @@
-// Memory that is there or ends the run: allocation calls that never return NULL.
+// Allocation calls that never return NULL: if there is no memory, they end the run.
 //
-// A failed allocation cannot be handled in a useful way at some hundred places, and a half-handled one loses items.
-// So all of them go through here: the message names the size, and the run ends with status 255 by diag_die().
+// Some hundred places could do nothing useful about a failed allocation, and half a treatment loses items. So all of
+// them allocate by these calls: the message names the size, and the run ends with status 255 by diag_die().
 
 #pragma once
 
@@ -19,7 +19,7 @@ void *xcalloc(size_t n, size_t size) FP_MALLOC;
 void *xrealloc(void *mem, size_t size);
 char *xstrdup(const char *s) FP_MALLOC;
 
-// A copy of `size` bytes with a NUL behind them. The caller frees it.
+// Returns a copy of `size` bytes with a NUL behind them. The caller frees it.
 void *xmemdup(const void *mem, size_t size) FP_MALLOC;
 
 // Copies `size` bytes of `mem`, which may be NULL if `size` is 0, to `to`. Returns the address behind them in `to`.
@@ -27,13 +27,13 @@ static inline char *put_bytes(char *to, const void *mem, size_t size) {
 	return size > 0 ? (char *)memcpy(to, mem, size) + size : to;
 }
 
-// A text that a member of a struct points to: *text, of `len` bytes, or NULL.
+// A member of a struct that points to a text: `text` is the address of this pointer, and the text has `len` bytes.
 struct text_member {
 	const char **text;
 	size_t len;
 };
 
-// The length of a string, 0 for NULL.
+// Returns the length of a string, 0 for NULL.
 static inline size_t text_len(const char *text) {
 	return text ? strlen(text) : 0;
 }
@@ -42,14 +42,14 @@ static inline size_t text_len(const char *text) {
 // these members point to the copied texts, both in the copy and in the object itself. The caller frees the copy, with its texts, by one free().
 void *copy_with_texts(const void *object, size_t size, const struct text_member *texts, size_t n) FP_MALLOC;
 
-// Frees *mem, which is the address of a pointer; errno stays. A local pointer that is freed at the end of its block, however
-// that is left, is declared so:  FP_CLEANUP(free_later) char *copy = xstrdup(text);
+// Frees the memory that the pointer at `mem` points to; errno stays. To free a local pointer whichever way its block is left,
+// declare it so:  FP_CLEANUP(free_later) char *copy = xstrdup(text);
 void free_later(void *mem);
 
-// A zeroed object of the named type.
+// Returns a zeroed object of the named type. The caller frees it.
 #define NEW(type) ((type *)xcalloc(1, sizeof(type)))
 
-// Makes room for at least `need` elements in the array `*mem` of `*cap` elements of `size` bytes, at least doubling.
+// Grows the array `*mem`, which has room for `*cap` elements of `size` bytes, until it has room for `need`, at least doubling it.
 void grow_array(void *mem, size_t *cap, size_t need, size_t size);
 
 // Sorted arrays of `n` elements of `size` bytes; each element begins with its id, a uint64_t, and they stand in the order of

@@ -1,5 +1,5 @@
-// The C11 atomics, for all but warm/server.c, which is linked apart. A comment at an acquire or a release, or at another use of the
-// same variable, says what it pairs with.
+// Short names for C11's atomic operations, for all files but warm/server.c, which is linked separately. Each acquire or release
+// has a comment, beside it or at another use of the same variable, that says what it pairs with.
 
 #pragma once
 

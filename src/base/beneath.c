@@ -20,7 +20,7 @@ struct how {
 	uint64_t flags, mode, resolve;
 };
 
-enum { REMOVED_DEPTH = 16, ROUNDS_MOST = 512 }; // of remove_tree()
+enum { REMOVED_DEPTH = 16, ROUNDS_MOST = 512 }; // for remove_tree(): how deep one round goes, and the most rounds
 enum { RESOLVE_NO_LINKS_BENEATH = 0x04 | 0x08 }; // RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH
 
 // Opens the file by one call, openat2(2); fails with ENOSYS where the kernel has no such call.
@@ -50,7 +50,7 @@ static int step_down(int dir, const char *name, bool makes) {
 	return fd;
 }
 
-// Where openat2() is missing or fails, opens the file step by step.
+// Tries openat2() first. If it is missing or fails, opens the file step by step.
 int open_beneath(int dir, const char *path, int flags) {
 	flags |= O_CLOEXEC | O_NOFOLLOW;
 	int fd = open_at_once(dir, path, flags), at = dir;

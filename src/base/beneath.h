@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-// Opens the directory that files are to be opened below, "" for the present one. With `makes`, makes this directory, and those above
-// it, if they are missing (by the umask). Returns a descriptor for open_beneath(), which the caller closes, or -1 with errno.
+// Opens the directory `path`, below which files are to be opened; "" is the present directory. With `makes`, makes it, and the directories
+// above it, if they are missing (by the umask). Returns a descriptor for open_beneath(), which the caller closes, or -1 with errno.
 int open_base_dir(const char *path, bool makes) FP_NODISCARD;
 
 // Makes the directory, and those above it (by the umask). Returns 0, also if it exists already; or -1 with errno.
@@ -41,13 +41,13 @@ void remove_tree(const char *path);
 enum { LEVELS_MOST = 512, LEVELS_OPEN = 32 };
 
 struct level {
-	int fd;                // with O_PATH, or -1
-	struct stat stat;      // when it was opened
+	int fd;                // a descriptor with O_PATH, or -1
+	struct stat stat;      // the directory's status when it was opened
 	char *name;            // its name in the directory above
-	// for a sender
+	// used only when the tree is sent
 	struct buf names;      // the names of the files in it, a NUL behind each
 	size_t at;             // the offset in `names` of the next file
-	// for a receiver
+	// used only when the tree is received
 	bool is_new;           // the receiver has made the directory: it gets `mtime` once all files in it are there
 	struct timespec mtime;
 	bool has_other_mode;   // the directory gets `mode`, too, once all files in it are there
@@ -63,7 +63,7 @@ struct levels {
 // added; or NULL with errno: ENOTDIR for a link, too.
 struct level *levels_enter(struct levels *levels, int above, const char *name);
 
-// Removes the deepest directory from the list. Returns 0, or -1 with errno if the one above cannot be opened again, which then has no descriptor.
+// Removes the deepest directory from the list. Returns 0; or -1 with errno if the one above it cannot be opened again, and has no descriptor.
 int levels_leave(struct levels *levels) FP_NODISCARD;
 
 // Returns the deepest directory, or NULL.

@@ -129,7 +129,7 @@ char *buf_take(struct buf *buf) {
 }
 
 size_t utf8_decode(const char *mem, size_t len, uint32_t *ret_char) {
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // by the number of bytes
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // the least character that takes so many bytes
 	const unsigned char *s = (const unsigned char *)mem;
 	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
 	if (n == 0 || n > len) {
@@ -202,7 +202,7 @@ void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len) {
 int read_to_end(int fd, struct buf *into, size_t most) {
 	ssize_t n = 1;
 	for (size_t step = 1 << 16; n > 0 && into->len <= most; step *= 2) {
-		size_t room = most - into->len; // one byte more than may be read shows that there is too much
+		size_t room = most - into->len; // reads one byte more than `most`, to see whether there is too much
 		size_t len = step < room ? step : room + 1;
 		n = read_some(fd, buf_reserve(into, len), len);
 		into->len += n > 0 ? (size_t)n : 0;

@@ -39,11 +39,11 @@ void buf_add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n);
 void buf_printf(struct buf *buf, const char *format, ...) FP_PRINTF(2, 3);
 void buf_vprintf(struct buf *buf, const char *format, va_list args) FP_PRINTF(2, 0);
 
-// Appends the part of `text` before the first `mark`, which must occur in it. Returns the part behind the mark, within `text`:
-// so the placeholders of a form are filled in one after the other.
+// Appends the part of `text` before the first `mark`, which must occur in it. Returns the part behind the mark, within `text`.
+// Repeated calls fill in the placeholders of a form, one after the other.
 const char *buf_add_until(struct buf *buf, const char *text, const char *mark);
 
-// The bytes as a string; "" for an empty buffer. Borrowed until the next change.
+// Returns the bytes as a string, "" for an empty buffer. Borrowed until the next change.
 const char *buf_str(const struct buf *buf);
 
 // Appends the bytes of `from`, and empties `from`. If `buf` is empty, it takes over the memory of `from`, and nothing is copied.
@@ -86,7 +86,7 @@ int read_to_end(int fd, struct buf *into, size_t most) FP_NODISCARD;
 struct arena {
 	struct arena_block *blocks; // the newest first
 	char *at;                   // where the free part of the newest block begins
-	size_t left;                // bytes of that part
+	size_t left;                // bytes of the free part
 	size_t next;                // bytes of the next block; 0: there was none yet
 };
 
@@ -95,8 +95,8 @@ struct arena {
 // Frees all that was handed out and makes the arena empty; it may be used again.
 void arena_fini(struct arena *arena);
 
-// `size` zeroed bytes, aligned for any object. Never NULL; the arena owns them.
+// Returns `size` zeroed bytes, aligned for any object; never NULL. The arena owns them.
 void *arena_alloc(struct arena *arena, size_t size);
 
-// A copy of the `len` bytes with a NUL behind them; the arena owns it.
+// Returns a copy of the `len` bytes with a NUL behind them; the arena owns it.
 char *arena_text(struct arena *arena, const char *text, size_t len);

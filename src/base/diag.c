@@ -22,7 +22,7 @@ static int write_stderr(const void *mem, size_t len) {
 
 static int (*writer)(const void *mem, size_t len) = write_stderr;
 
-// Writes the message in one piece. It does not allocate: out of memory is one of the things it must say.
+// Writes the message in one piece. It does not allocate, as it may have to say that memory has run out.
 FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list args) {
 	char text[4096];
 	int saved = errno;
@@ -30,7 +30,7 @@ FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list 
 	int body = vsnprintf(text + head, sizeof(text) - (size_t)head - 1, format, args);
 	size_t len = (size_t)head + (size_t)(body > 0 ? body : 0);
 	if (len > sizeof(text) - 2) {
-		len = sizeof(text) - 2; // the longest message names an item cut at 80 bytes; a path may still be longer
+		len = sizeof(text) - 2; // an item in a message is cut at 80 bytes, but a path may be too long
 	}
 	text[len++] = '\n';
 	(void)diag_text(text, len);

@@ -1,10 +1,10 @@
 // Messages to the user on stderr, and checks that stay in the program.
 //
-// Three strengths: a user's mistake gets a message; verify() is a check that is always on; assert() is for debug builds.
-// Low rooms return errors and do not print; the top files word and print them. A function that fails returns -1, NULL or false. The
-// cause is errno where the system refused something. What is wrong with a text is *ret_error: static text that goes on from it
-// (const char **), or all that is to be said (char **, which the caller frees; see error_text()). A message is one write(2), so that
-// messages of several threads do not mix.
+// There are three strengths: a user's mistake gets a message; verify() is a check that is always on; assert() is for debug
+// builds. Low rooms return errors and do not print; the top files word and print them. A function that fails returns -1, NULL or
+// false. If the system refused something, errno is the cause. If a text is wrong, *ret_error says why: a `const char **` gets
+// static text that goes on from the wrong text, a `char **` the whole message, which the caller frees (error_text()). A message
+// is one write(2), so that messages of several threads do not mix.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-// The status of a run that fairpar itself could not do: usage or internal error.
+// The exit status if fairpar itself fails: a usage error or an internal error.
 enum { EXIT_TROUBLE = 255 };
 
 // Print "fairpar: error: …", "fairpar: warning: …" or "fairpar: …" and a newline.
@@ -25,30 +25,30 @@ void diag_note(const char *format, ...) FP_PRINTF(1, 2);
 // Prints text of several lines to stderr as it is, in one piece. Returns 0, or -1 with errno; diag_lost() is true then.
 int diag_text(const char *text, size_t len);
 
-// Writes to stdout text that the user has asked fairpar itself for (--help, a report). Returns 0, or -1 with errno after a
-// message; EPIPE has no message, as the reader has seen enough.
+// Writes to stdout text that the user has asked fairpar itself for (--help, a report). Returns 0; or -1 with errno after a
+// message, but without one for EPIPE, since nobody reads any more.
 int diag_print(const char *text, size_t len) FP_NODISCARD;
 
-// Sets the word that messages begin with instead of "fairpar": the name under which the program was called (xargs). Borrowed
-// to the end of the process. To be called before the first thread is started.
+// Sets the word that messages begin with instead of "fairpar": the name under which the program was called (xargs). The word
+// is borrowed to the end of the process. To be called before the first thread is started.
 void diag_set_name(const char *name);
 const char *diag_name(void);
 
-// Writes messages by `fn` instead of write(2) on stderr, so that the status line can make room for them. `fn`
-// gets whole lines, from any thread, and returns 0, or -1 with errno. Before the first thread is started.
+// Writes messages by `fn` instead of write(2) on stderr, so that the status line can make room for them. `fn` gets
+// whole lines, from any thread, and returns 0, or -1 with errno. To be called before the first thread is started.
 void diag_set_writer(int (*fn)(const void *mem, size_t len));
 
 // True if a message could not be written to stderr since the start.
 int diag_lost(void);
 
-// Sets a function that diag_die() calls once, on the dying thread: to end the running jobs. The function must not allocate.
+// Sets a function that diag_die() calls once, to end the running jobs, on the thread that dies. The function must not allocate.
 void diag_set_on_die(void (*fn)(void));
 
-// Prints the error, calls the last words, and ends the process with EXIT_TROUBLE. From any thread.
+// Prints the error, calls the function of diag_set_on_die(), and ends the process with EXIT_TROUBLE. Any thread may call it.
 void diag_die(const char *format, ...) FP_PRINTF(1, 2) FP_NORETURN;
 
 // An always-on check of fairpar's own logic.
 #define verify(condition) ((condition) ? (void)0 : diag_bug(__FILE__, __LINE__, #condition))
 
-// Prints what is wrong, and ends like diag_die(); builds with faults abort instead.
+// Prints the condition that is false, and ends the process as diag_die() does; builds with faults abort instead.
 void diag_bug(const char *file, int line, const char *condition) FP_NORETURN;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #ifdef FAIRPAR_FAULTS
-// Returns the errno with which this call is to fail, or 0. Any thread.
+// Returns the errno with which this call is to fail, or 0. Any thread may call it.
 int fault_errno(const char *name);
 // Returns true, with errno set, if this call is to fail.
 bool fault_fails(const char *name);

@@ -28,7 +28,7 @@ int write_all(int fd, const void *mem, size_t len) {
 			at += n;
 			len -= (size_t)n;
 		} else if (n == 0) {
-			errno = EIO; // neither taken nor refused: trying again might be for ever
+			errno = EIO; // write(2) took nothing and gave no error: to try again might never end
 			return -1;
 		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
 			struct pollfd room = {.fd = fd, .events = POLLOUT};
@@ -42,7 +42,7 @@ int write_all(int fd, const void *mem, size_t len) {
 	return 0;
 }
 
-// Takes note of what pread(2) or pwrite(2) returned. Returns false with errno if there is no sense in going on.
+// Adds to *done what pread(2) or pwrite(2) returned. Returns false with errno if it is no use to go on.
 static bool goes_on(ssize_t n, size_t *done) {
 	if (n > 0) {
 		*done += (size_t)n;

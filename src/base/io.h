@@ -10,12 +10,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Writes all `len` bytes, over short writes, EINTR and (by poll) non-blocking descriptors.
-// Returns 0, or -1 with errno and an unknown part written.
+// Writes all `len` bytes: goes on after short writes and EINTR, and polls a non-blocking descriptor until it takes
+// more. Returns 0; or -1 with errno, and an unknown part of the bytes is written.
 int write_all(int fd, const void *mem, size_t len) FP_NODISCARD;
 
-// Write or read all `len` bytes of a file from `offset` on, over short transfers and EINTR; the file's own position stays.
-// Return the bytes done: `len`, or fewer with errno, EIO where the file ends or takes no more without saying why.
+// Write or read all `len` bytes of a file from `offset` on, and go on after short transfers and EINTR; the file's own position
+// stays. Return how many bytes are done: `len`; or fewer with errno, EIO if the file ends or takes no more without an error.
 size_t pwrite_all(int fd, const void *mem, size_t len, uint64_t offset) FP_NODISCARD;
 size_t pread_all(int fd, void *mem, size_t len, uint64_t offset) FP_NODISCARD;
 
@@ -30,7 +30,7 @@ ssize_t read_some(int fd, void *mem, size_t len) FP_NODISCARD;
 // close-on-exec and the caller's. Returns 0, or -1 with errno.
 int pipe_open(int own, int *ret_own, int *ret_others) FP_NODISCARD;
 
-// Closes the descriptor, unless it is -1, and makes it -1. errno stays: it is called where something else has failed.
+// Closes the descriptor, unless it is -1, and makes it -1. errno stays, since callers close after something else has failed.
 void fd_close(int *fd);
 
 // Closes a file that was written to. `error` is the errno of an earlier failure, or 0. Returns `error` if it is not 0, else the
@@ -55,31 +55,31 @@ struct polls {
 // Adds a descriptor; poll(2) does not look at one that is -1.
 void polls_add(struct polls *polls, int fd, short events);
 
-// ---- what Linux has to move bytes inside the kernel, and to make pipes cheaper: on another system each of these calls may fail with
-// ENOSYS, for which call_is_refused() is true, and every caller has another way ----
+// ---- calls by which Linux moves bytes inside the kernel, and makes pipes cheaper. On another system each of them may fail with
+// ENOSYS, for which call_is_refused() is true: every caller has another way ----
 
 // Moves up to `want` bytes, one end being a pipe, without waiting for the pipe (splice(2)). Returns the bytes moved, 0 at the
 // end of the input, or -1 with errno: EAGAIN where the pipe is empty or full, EINVAL for what cannot be spliced.
 ssize_t splice_pipe(int from, int to, size_t want) FP_NODISCARD;
 
-// Moves up to `want` bytes of a file from `offset` on into a non-blocking pipe, by splice(2) or, where that is refused, or
-// `to` is a file, by way of memory. Returns the bytes moved, 0 at the end of the file, or -1 with errno.
+// Moves up to `want` bytes of a file from `offset` on into a non-blocking pipe by splice(2). If that is refused, or `to`
+// is a file, copies the bytes through memory. Returns the bytes moved, 0 at the end of the file, or -1 with errno.
 ssize_t splice_file(int from, uint64_t offset, int to, size_t want) FP_NODISCARD;
 
-// Writes without waiting, whether or not the descriptor is blocking: O_NONBLOCK would change it for everybody who shares the
-// open file. Returns the bytes written, or -1 with errno: EAGAIN where it would wait.
+// Writes without waiting, whether or not the descriptor is blocking. (To set O_NONBLOCK would change the open file for
+// everybody who shares it.) Returns the bytes written, or -1 with errno: EAGAIN if it would have to wait.
 ssize_t write_nowait(int fd, const void *mem, size_t len) FP_NODISCARD;
 
 // Lets a pipe hold `bytes` bytes. Returns 0, or -1 with errno: EPERM if the user has too many such pipes (pipe(7)).
 int pipe_widen(int fd, int bytes);
 
-// ---- a descriptor that wakes a thread out of poll(): the only way from here to eventfd(2). A system without that has another one
-// that can be polled, such as kqueue(2) with EVFILT_USER ----
+// ---- a descriptor that wakes a thread out of poll(). Nothing else calls eventfd(2): a system that lacks it has another
+// descriptor that can be polled, such as kqueue(2) with EVFILT_USER ----
 
 // Returns the descriptor, non-blocking and close-on-exec, for the caller to close(); or -1 with errno. Poll it for POLLIN.
 int wakeup_open(void) FP_NODISCARD;
 
-// Makes the descriptor readable until the next wakeup_clear(). From any thread, and in a signal handler.
+// Makes the descriptor readable until the next wakeup_clear(). May be called from any thread, and in a signal handler.
 void wakeup_post(int fd);
 
 // Makes the descriptor no longer readable, however often it was posted.

@@ -22,15 +22,15 @@ extern const char json_base64[65];
 // Appends the bytes as base64, in quotes.
 void json_add_base64(struct buf *buf, const char *mem, size_t len);
 
-// ---- reading: the members of one object, as a log has one on each line. Strict (RFC 8259) and without memory of its own but for
-// lists: strings are decoded where they stand. Nesting is bounded ----
+// ---- reading: the members of one object, as a log has one on each line. The reader is strict (RFC 8259), decodes strings where
+// they stand, and allocates memory only for lists. Nesting is bounded ----
 
 enum json_kind {
 	JSON_NONE,    // no such member
 	JSON_NULL,
 	JSON_FALSE,
 	JSON_TRUE,
-	JSON_NUMBER,  // `text` is as written
+	JSON_NUMBER,  // `text` is the number as it is written
 	JSON_STRING,  // `text` is decoded, with a NUL behind it; it may hold NULs
 	JSON_LIST,    // of strings and nulls: `len` elements from reader.items[first] on
 	JSON_OTHER,   // an object, or a list of other things: passed over
@@ -49,9 +49,9 @@ enum { JSON_MEMBERS_MAX = 128 }; // more than any fairpar writes
 struct json_reader {
 	struct json_member {
 		struct json_value key, value;
-	} members[JSON_MEMBERS_MAX]; // of the object
+	} members[JSON_MEMBERS_MAX]; // the object's members
 	size_t n;
-	struct json_value *items; // elements of its lists
+	struct json_value *items; // the elements of the lists among the members
 	size_t nitems, items_cap;
 	const char *error;       // what is wrong, or NULL
 	char *at, *end;          // what is not read yet

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ENDING = 4 }; // bytes of .err and .seq
+enum { ENDING = 4 }; // the bytes of ".err", and of ".seq"
 
 // ---- one name ----
 
@@ -57,7 +57,7 @@ void pathname_fit(struct buf *path, size_t below, size_t tail) {
 		const char *slash = memchr(at, '/', (size_t)(end - at));
 		size_t len = (size_t)((slash ? slash : end) - at);
 		const char *last = at + len - (len < ENDING ? len : ENDING);
-		// without its last four bytes this could be the name of another item, which has such a file beside it
+		// another item may have the name without the last four bytes: then this is the name of its .err or .seq file
 		bool marked = !slash && len >= tail + ENDING && (memcmp(last, ".err", ENDING) == 0 || memcmp(last, ".seq", ENDING) == 0)
 		              && memcmp(at + len - tail, last - tail, tail) == 0;
 		buf_reset(&name);
@@ -76,7 +76,7 @@ void pathname_fit(struct buf *path, size_t below, size_t tail) {
 
 // ---- the names of items ----
 
-// By number first, then by name, as GNU parallel sorts names of columns.
+// Compares by number first, then by name, as GNU parallel sorts names of columns.
 static int compare_columns(const char *a, const char *b) {
 	double x = strtod(a, NULL), y = strtod(b, NULL);
 	return x < y ? -1 : y < x ? 1 : strcmp(a, b);
@@ -95,7 +95,7 @@ void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint3
 	FP_CLEANUP(free_later) uint32_t *order = xcalloc(columns, sizeof(*order));
 	do {
 		uint32_t n = columns < nargs ? columns : nargs;
-		for (uint32_t i = 0; i < n; ++i) { // sorts by insertion: they are few, and mostly in order
+		for (uint32_t i = 0; i < n; ++i) { // insertion sort: the columns are few, and mostly in order
 			uint32_t at = i;
 			while (i < nnames && at > 0 && compare_columns(names[i], names[order[at - 1]]) < 0) {
 				order[at] = order[at - 1];

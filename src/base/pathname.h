@@ -12,9 +12,9 @@
 // Appends an item, a part of one, or the name of a column, of any length.
 void pathname_add(struct buf *buf, const char *text, size_t len);
 
-// Appends a path for these arguments, as GNU parallel makes it: NAME/ARGUMENT for each of them, sorted by name (1, 2, 3, …
-// where `names` is NULL), a slash behind each. Packed items have `columns` arguments each, and are counted and sorted one
-// by one; 0: there is one item. `args`: `nargs` strings one after the other.
+// Appends a path for the `nargs` strings `args`, as GNU parallel makes it: NAME/ARGUMENT/ for each of them, sorted by
+// name; the names are 1, 2, 3, … if `names` is NULL. `columns` 0: they are one item. Else they are packed items of
+// `columns` arguments each, and each item is counted and sorted by itself.
 void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint32_t columns, char *const *names,
                         size_t nnames);
 

@@ -80,7 +80,7 @@ size_t scratch_write(struct scratch_file *file, const char *mem, size_t len, boo
 	verify(len > 0);
 	mutex_lock(&file->lock);
 	if (file->fd < 0 && (file->fd = tmpfile_open(file->dir)) < 0) {
-		mutex_unlock(&file->lock); // which leaves errno as it is
+		mutex_unlock(&file->lock); // mutex_unlock() leaves errno as it is
 		return 0;
 	}
 	size_t n = take_bytes(file, len, whole, ret_offset);

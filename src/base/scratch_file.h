@@ -5,7 +5,7 @@
 // units are free, the file is closed unless it is small, and only then does the file system get its space back. So the file is never
 // longer than the most that was in use at one time, except by such long pieces and by units that were only partly free then.
 //
-// All calls from any thread. Nothing of the file is read or written under its lock.
+// Any thread may make these calls. The lock is never held while the file is read or written.
 
 #pragma once
 
@@ -27,12 +27,12 @@ void scratch_destroy(struct scratch_file *file);
 // in *ret_offset where they are until scratch_free(); or 0 with errno.
 size_t scratch_write(struct scratch_file *file, const char *mem, size_t len, bool whole, uint64_t *ret_offset) FP_NODISCARD;
 
-// Reads what was written. Returns 0, or -1 with errno: EIO also if the file is shorter.
+// Reads bytes that scratch_write() has written. Returns 0, or -1 with errno: EIO also if the file has become shorter.
 int scratch_read(struct scratch_file *file, uint64_t offset, char *mem, size_t len) FP_NODISCARD;
 
 // Frees bytes that were written, all of them or some. Returns the file's descriptor if it is no longer needed: the caller closes
 // it with no lock held, as this may take its time; or -1.
 int scratch_free(struct scratch_file *file, uint64_t offset, size_t len) FP_NODISCARD;
 
-// Units with bytes in use: for tests.
+// Returns the number of units with bytes in use; for tests.
 size_t scratch_units(struct scratch_file *file);

@@ -79,7 +79,7 @@ static void order_remove(const mutex *m) {
 	held.all[i] = held.all[--held.n];
 }
 
-// Refuses to wait while another mutex is held: it would be held for as long as the thread sleeps.
+// Refuses to wait while the thread holds another mutex, which it would hold as long as it sleeps.
 static void order_check_wait(const mutex *m) {
 	for (unsigned i = 0; i < held.n; ++i) {
 		if (held.all[i] != m && held.all[i]->lock != LOCK_OF_TEST) {

@@ -52,14 +52,14 @@ static inline uint64_t time_earlier(uint64_t a, uint64_t b) {
 // Milliseconds for poll(2) until `deadline` (now_ns() time), rounded up so that it does not wake too early; -1 for TIME_NEVER.
 int poll_ms(uint64_t deadline);
 
-// The calls of pthread_mutex_init(3) and its like, of which each failure is a bug that ends the process. `lock`: the row of
+// As pthread_mutex_init(3) and its like, but a failure, which can only be a bug, ends the process. `lock`: the row of
 // base/locks.def that the mutex belongs to.
 void mutex_init(mutex *m, enum lock lock);
 void mutex_fini(mutex *m);
 void mutex_lock(mutex *m);
 void mutex_unlock(mutex *m);
 
-// The calls of pthread_cond_init(3) and its like. A wait needs the mutex locked and unlocks it meanwhile; then check again.
+// As pthread_cond_init(3) and its like. A wait unlocks the locked mutex while it sleeps; the caller then checks its condition again.
 void cond_init(cond *c);
 void cond_fini(cond *c);
 void cond_wait(cond *c, mutex *m);

@@ -22,7 +22,7 @@ int tmpfile_open(const char *dir) {
 	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT)) {
 		return fd;
 	}
-	// a file system or kernel without O_TMPFILE
+	// the file system or the kernel has no O_TMPFILE
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	buf_printf(&name, "%s/fairpar.XXXXXX", dir);
 	fd = mkostemp(name.data, O_CLOEXEC);

@@ -19,7 +19,7 @@ static inline bool text_is_name(char c) {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The length of the name of a shell's variable that the text begins with: no digit stands in front.
+// Returns the length of the shell variable's name that the text begins with, 0 if it begins with none: a name does not begin with a digit.
 static inline size_t text_name_length(const char *text) {
 	size_t len = 0;
 	while (text_is_name(text[len]) && (len > 0 || text[0] < '0' || text[0] > '9')) {
@@ -28,16 +28,16 @@ static inline size_t text_name_length(const char *text) {
 	return len;
 }
 
-// The last part of the path, behind its last slash: of "/bin/sh" "sh", of "/bin/" "". Within `path`.
+// Returns the last part of the path, behind its last slash: "sh" for "/bin/sh", "" for "/bin/". Within `path`.
 static inline const char *path_base(const char *path) {
 	const char *slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;
 }
 
-// The directory of the path, up to its last slash: of "/bin/sh" "/bin/", of "sh" ".". The caller frees it.
+// Returns the directory of the path, up to its last slash: "/bin/" for "/bin/sh", "." for "sh". The caller frees it.
 char *path_directory(const char *path) FP_NODISCARD;
 
-// Is that name of a directory's entry "." or ".."?
+// True if this name of a directory's entry is "." or "..".
 static inline bool path_is_dots(const char *name) {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
@@ -54,10 +54,10 @@ void text_add_time(struct buf *buf, uint64_t ns);
 // sequence; other control characters must not be in it. The locale does not matter, so that the same text is the same everywhere.
 size_t text_columns(const char *text, size_t len);
 
-// Returns how many bytes the character or control sequence has that the text (of at least one byte) begins with; sets its columns.
+// Returns the bytes of the character or control sequence that the text (of at least one byte) begins with, and its columns in *ret_columns.
 size_t text_step(const char *text, size_t len, size_t *ret_columns);
 
-// Returns how many bytes the control sequence has that the text begins with (ECMA-48 §5.4: ESC [ … letter, or its like), or 0.
+// Returns the bytes of the control sequence that the text begins with (ECMA-48 §5.4: ESC [ … letter, or its like), or 0.
 size_t text_sequence(const char *text, size_t len);
 
 // Appends the text, its control characters and bytes that are not UTF-8 escaped, in at most `columns` columns; a longer text
@@ -67,20 +67,20 @@ void text_add_cut(struct buf *buf, const char *text, size_t len, size_t columns)
 // As text_add_cut(). Of a command of several lines it appends the first that is not blank, and "..." for the others.
 void text_add_command(struct buf *buf, const char *command, size_t len, size_t columns);
 
-// Appends a line of a job's output as a terminal would show it: without colours, tabs as blanks, after a carriage return
-// only what follows; else as text_add_cut().
+// Appends a line of a job's output as a terminal would show it: without colours, with blanks for tabs, and only what
+// follows the last carriage return; else as text_add_cut().
 void text_add_output(struct buf *buf, const char *line, size_t len, size_t columns);
 
 // Appends what another program has said to a message of one line: escaped, "; " for newlines between its lines; cut after `max` bytes.
 void text_add_one_line(struct buf *buf, const char *said, size_t len, size_t max);
 
-// Appends the name of a job: "tests#3", its batch and its number in the batch; "#17", its number in the run (`seq`), if the batch is
-// "default"; "tests" for a command that is no item's (number 0). The batch's name is cut to `columns` columns, as by text_add_cut().
+// Appends the name of a job: "tests#3" is its batch and its number there; "#17" its number in the run (`seq`), if the batch is
+// "default"; "tests" a command that belongs to no item (number 0). The batch's name is cut to `columns` columns, as by text_add_cut().
 enum { TEXT_BATCH_COLUMNS = 60 }; // columns for the name of a batch in a line
 void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns);
 
-// The bytes escaped for a person, cut after 80 bytes, in one of four rotating buffers of the thread: for the arguments of
-// diag_error() and the like. text_shows() takes a string.
+// Returns the bytes escaped for a person, cut after 80 bytes, in one of four buffers of the thread, which calls use in
+// turn: for the arguments of diag_error() and the like. text_shows() takes a string.
 const char *text_show(const char *mem, size_t len);
 const char *text_shows(const char *s);
 
@@ -89,7 +89,7 @@ const char *text_shows(const char *s);
 // Appends the number as "1,234,567".
 void markup_add_count(struct buf *buf, uint64_t n);
 
-// Appends the text; of one longer than `max` bytes only so many, cut between characters, and "…".
+// Appends the text. One longer than `max` bytes is cut there, between two characters, and "…" is put behind it.
 void markup_add_cut(struct buf *buf, const char *text, size_t len, size_t max);
 
 // Appends any bytes as text of HTML or XML, also within quotes: characters with a meaning there are escaped; bytes that are not

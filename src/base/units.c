@@ -73,7 +73,7 @@ int parse_duration(const char *text, enum notation notation, uint64_t *ret_ns) {
 		{"d", 86400 * SECOND}, {"h", 3600 * SECOND}, {"m", 60 * SECOND}, {"s", SECOND}, {"ms", SECOND / 1000},
 	};
 	bool strict = notation == MANIFEST_UNITS;
-	size_t nunits = sizeof(units) / sizeof(units[0]) - !strict, next = 0; // strict: a smaller unit must follow
+	size_t nunits = sizeof(units) / sizeof(units[0]) - !strict, next = 0; // strict: each unit must be smaller than the one before
 	uint64_t sum = 0, ns;
 	const char *at = text;
 	do {
@@ -117,7 +117,7 @@ const char *rate_show(char text[RATE_TEXT], uint64_t interval) {
 	size_t last = sizeof(rate_units) / sizeof(rate_units[0]) - 1;
 	for (size_t i = 0;; ++i) {
 		double n = (double)rate_units[i].ns / (double)interval, whole = (double)(uint64_t)(n + 0.5);
-		bool is_whole = whole >= 1 && n > whole * (1 - 1e-6) && n < whole * (1 + 1e-6); // apart from the rounding of the interval
+		bool is_whole = whole >= 1 && n > whole * (1 - 1e-6) && n < whole * (1 + 1e-6); // the interval was rounded: small differences do not count
 		if (is_whole || i == last) {
 			snprintf(text, RATE_TEXT, "%.10g/%c", is_whole ? whole : n, rate_units[i].letter);
 			return text;

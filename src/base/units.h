@@ -24,29 +24,29 @@ static inline int compare_numbers(uint64_t a, uint64_t b) {
 // Parses a decimal number from `least` to `most`.
 int parse_number(const char *text, long least, long most, long *ret_value) FP_NODISCARD;
 
-// Reads digits up to `end` (NULL: that of the text), and moves *at behind them. Returns false if there are none, or the number is too large, which
-// is UINT64_MAX then.
+// Reads digits up to `end` (NULL: the end of the text), and moves *at behind them. Returns false if there are none; or if the
+// number is too large, with UINT64_MAX in *ret_number.
 bool read_digits(const char **at, const char *end, uint64_t *ret_number);
 
 // How numbers and units are written: as GNU parallel takes them, or as a manifest has them.
 enum notation { PARALLEL_UNITS, MANIFEST_UNITS };
 
-// A number with decimals, read by hand, as strtod() takes "inf", hexadecimal, and the comma of the locale.
+// A number with decimals. It is read by hand, since strtod() takes "inf", hexadecimal, and the comma of the locale.
 struct decimal {
-	uint64_t whole;     // UINT64_MAX for what is too much
+	uint64_t whole;     // UINT64_MAX: too large
 	double fraction;    // below 1
 	bool has_point;
 };
 
-// Reads digits with, at most, a point: between digits in a manifest, else anywhere. Returns what follows, or NULL if there
-// are no digits.
+// Reads digits with at most one point, which in a manifest must stand between digits. Returns what follows, or NULL if
+// there are no digits.
 const char *read_decimal(const char *text, enum notation notation, struct decimal *ret_decimal);
 
-// Parses a duration. GNU parallel's are seconds, or a sum such as 1d3.5h16.6m4s, in either case. A manifest's are 90, 90s, 1.5h,
-// 100ms, 1d; or whole numbers with units from large to small, 1h30m, at most 100 years.
+// Parses a duration. As in GNU parallel: seconds, or a sum such as 1d3.5h16.6m4s, in upper or lower case. As in a manifest: 90,
+// 90s, 1.5h, 100ms, 1d, or whole numbers with units from large to small, 1h30m; at most 100 years.
 int parse_duration(const char *text, enum notation notation, uint64_t *ret_ns) FP_NODISCARD;
 
-// Parses a rate: N/s, N/m or N/h with a decimal N above 0. Gives the nanoseconds from one start to the next, 1 ns to 30 years.
+// Parses a rate: N/s, N/m or N/h with a decimal N above 0. Sets *ret_interval to the ns from one start to the next: 1 ns to 30 years.
 int parse_rate(const char *text, uint64_t *ret_interval) FP_NODISCARD;
 
 // Writes the rate with that interval (ns) in the same notation: in the first unit that makes it a whole number, else per hour.
@@ -76,7 +76,7 @@ const char *strings_next(const char **at, const char *end, uint32_t n);
 // Takes the next word off the list, which may have tabs, too. Returns where it starts, and its length; or NULL at the end.
 const char *word_next(const char **list, size_t *ret_len);
 
-// The position of the word in the list, from 0; or -1. No list has a word of no bytes.
+// Returns the position of the word in the list, from 0; or -1 if it is not there, as an empty word never is.
 int word_index(const char *list, const char *word, size_t len);
 
 static inline bool word_is_in(const char *list, const char *word, size_t len) {

@@ -1,4 +1,4 @@
-// How long a write waits for a reader who does not read: without end, until a signal ends the run and sets a limit.
+// Limits how long a write waits for a reader who does not read: without end, until a signal that ends the run sets a limit.
 
 #include "base/write_limit.h"
 
@@ -33,7 +33,7 @@ void write_limit_set(uint64_t limit) {
 	int error = errno;
 	while (limit < old && !atomic_compare_exchange_weak(&limit_at, &old, limit)) {
 	}
-	// seq_cst: a thread that is about to wait sees the limit, or its descriptor is seen here
+	// seq_cst: either a thread that is about to wait sees the limit, or this thread sees the descriptor that wakes it
 	int fd = limit < old ? atomic_load(&wake_fd) : -1;
 	if (fd >= 0) {
 		wakeup_post(fd);
@@ -99,8 +99,8 @@ static bool is_end_pending(void) {
 	return is_pending;
 }
 
-// Returns the milliseconds for poll() up to the limit, or up to this thread's own if none is set; 0: the limit has passed. *own:
-// when this thread began to wait in haste, or 0.
+// Returns the timeout of poll() up to the limit; or, if none is set and the thread must hurry, up to one second after *own, when
+// it began to wait in haste (0: it begins now). 0: that time has passed. -1: there is no such time.
 static int time_left(uint64_t *own, bool has_fd) {
 	uint64_t limit = write_limit();
 	if (limit == TIME_NEVER && (is_hastened || (signals_fd >= 0 && is_end_pending()))) {
@@ -111,7 +111,7 @@ static int time_left(uint64_t *own, bool has_fd) {
 		return has_fd ? -1 : RECHECK_MS;
 	}
 	uint64_t now = now_ns(), left = limit > now ? (limit - now) / NS_PER_MS + 1 : 0;
-	return left < RECHECK_MS ? (int)left : RECHECK_MS; // an earlier limit may come
+	return left < RECHECK_MS ? (int)left : RECHECK_MS; // an earlier limit may be set meanwhile
 }
 
 int write_wait(int fd) {
@@ -137,7 +137,7 @@ int write_wait(int fd) {
 			return 0;
 		}
 		if (ready > 0 && fds[2].revents && !is_end_pending() && poll(fds, 1, RECHECK_MS) > 0) {
-			return 0; // another signal has come, and is answered later
+			return 0; // the signal does not end the run, and is answered later
 		}
 	}
 }
@@ -184,13 +184,13 @@ int write_open(const char *path, int flags, const char *end) {
 	for (size_t i = 0; i < nending_signals; ++i) {
 		struct sigaction action;
 		verify(sigaction(ending_signals[i], NULL, &action) == 0);
-		if (action.sa_handler == SIG_DFL && !sigismember(&mask, ending_signals[i])) { // what nohup has made ignored stays so
+		if (action.sa_handler == SIG_DFL && !sigismember(&mask, ending_signals[i])) { // a signal that nohup made ignored stays ignored
 			sigaddset(&ending, ending_signals[i]);
 		}
 	}
 	verify(pthread_sigmask(SIG_BLOCK, &ending, NULL) == 0);
 	int fd;
-	// fifo(7): without a reader ENXIO
+	// fifo(7): open() fails with ENXIO while there is no reader
 	while ((fd = open(path, flags | O_NONBLOCK, 0666)) < 0 && errno == ENXIO && now_ns() < write_limit()) {
 		int signal = sigtimedwait(&ending, NULL, &pause);
 		if (signal > 0) {

@@ -37,11 +37,11 @@ struct chrome {
 	void *arg;
 	struct buf buf;
 	uint64_t start;          // event time of the run
-	uint64_t interval;       // of samples
+	uint64_t interval;       // time between two samples of a counter
 	struct attempts attempts; // its `rows` are the tracks of slots; NULL: there is one machine, whose slots are the tracks
 	unsigned nslots, ntracks; // tids are 1 to ntracks: slots first
 	struct origins *origins; // by seq
-	uint64_t ids;            // of arrows and waits so far
+	uint64_t ids;            // how many ids arrows and waits have got so far
 	int32_t (*counters)[COUNTERS][CHROME_SAMPLES + 1]; // [class][counter][sample]: change of the number that run or wait
 	bool first;              // nothing was written yet
 };
@@ -70,7 +70,7 @@ static void end(struct chrome *chrome) {
 	}
 }
 
-// NULL if no batch has the class.
+// Returns the name of the class; NULL if no batch has the class.
 static const char *class_name(const struct chrome *chrome, unsigned class) {
 	const struct palette *palette = chrome->palette;
 	return class < palette->nclasses ? palette->owners[class]->name : class == PALETTE_OTHERS && palette->nothers > 0 ? "other batches" : NULL;

@@ -23,9 +23,9 @@ void svg_add_title(struct buf *buf, const struct run_stats *stats);
 
 enum {
 	ROWS_ALL = 5000,        // with no more jobs than this, each has a row
-	ROWS_MARKED = 2000,     // with more: rows for the first that failed or were tried again
-	ROWS_SLOWEST = 500,     // with more: rows for about so many of the slowest attempts
-	ROWS_SAMPLE = 2000,     // with more: rows for about so many of the rest
+	ROWS_MARKED = 2000,     // with more jobs: rows for the first that failed or were tried again
+	ROWS_SLOWEST = 500,     // with more jobs: rows for about so many of the slowest attempts
+	ROWS_SAMPLE = 2000,     // with more jobs: rows for about so many of the rest
 };
 
 struct rows {
@@ -60,19 +60,19 @@ void html_draw(struct buf *buf, const struct timeline *timeline, const struct ro
 void html_add_job_name(struct buf *buf, const struct event_job *id);
 
 // The page's style and its script, from the files html.css and html.js, and "sha256-…" of the script, which the policy names.
-// The page is whole without the script: that makes the heads of the table into buttons that sort, and adds a field to
-// filter by.
+// The page is whole without the script, which makes the heads of the table into buttons that sort, and adds a field to filter
+// by.
 extern const char html_css[], html_js[], html_script_hash[];
 
 // ---- chrome_trace.c ----
 
-// A slice ("X") for each attempt, on a track for each slot; nothing overlaps on a track. Counters for what runs and for
-// the queue of each batch; arrows from a job to what it started: the items it emitted, its next step, its next attempt;
-// instants for failures and signals; asynchronous slices for waits. Slices, instants and counters come in the order of
-// time on each track; an arrow comes with the slice it points to.
+// The trace has a slice ("X") for each attempt, on a track for each slot; nothing overlaps on a track. It has counters
+// for what runs and for the queue of each batch; arrows from a job to what it started: the items it emitted, its next
+// step, its next attempt; instants for failures and signals; asynchronous slices for waits. Slices, instants and
+// counters come in the order of time on each track; an arrow comes with the slice it points to.
 
 enum {
-	CHROME_SAMPLES = 4000,    // values of a counter, about, at most
+	CHROME_SAMPLES = 4000,    // the most values of a counter, about
 	CHROME_ORIGINS = 1 << 17, // items that are remembered as origins of arrows; an arrow from an older one is left out
 };
 

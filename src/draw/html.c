@@ -21,7 +21,7 @@ static void add_head(struct buf *buf, const struct run_stats *stats) {
 	buf_adds(buf, "</style>\n</head>\n<body>\n");
 }
 
-// The command line, each word that has a blank in quotes.
+// Adds the command line; each word with a blank stands in quotes.
 static void add_argv(struct buf *buf, const struct run_stats *stats) {
 	const char *word = stats->run.argv;
 	for (uint32_t i = 0; i < stats->run.nargv; ++i, word += strlen(word) + 1) {
@@ -130,7 +130,7 @@ static void add_batch_cell(struct buf *buf, enum batch_column column, const stru
 	}
 }
 
-// Whether the page has the column: all of the summary but the last.
+// True if the page has the column: it has those of the summary but the last one.
 static bool has_column(unsigned column, const struct run_stats *stats) {
 	return column != COLUMN_WAITED && batch_column_is_shown((enum batch_column)column, stats);
 }
@@ -155,7 +155,7 @@ static void add_batch(struct buf *buf, const struct palette *palette, size_t ind
 	buf_adds(buf, "</tr>\n");
 }
 
-// The row of all batches together: it has no share, and no median.
+// Adds the row of all batches together: it has no share, and no median.
 static void add_total(struct buf *buf, const struct run_stats *stats) {
 	buf_adds(buf, "<tfoot><tr><th scope=\"row\">all</th>");
 	for (unsigned column = 0; column < BATCH_COLUMNS; ++column) {

@@ -12,9 +12,9 @@ enum {
 	LEFT = 70, RIGHT = 20,       // margins, in pixels
 	WIDTH = LEFT + TIMELINE_WIDTH + RIGHT,
 	STRIP = 80,                  // height of the strip of shares
-	LANES_HEIGHT = 480,          // of all lanes, from the number on where they get narrower
-	NAME_COLUMNS = 40,           // of a batch in the legend
-	DEPTHS = 4,                  // of runs in jobs: deeper ones come in any order
+	LANES_HEIGHT = 480,          // height of all lanes, if there are so many that they get narrower
+	NAME_COLUMNS = 40,           // columns of a batch's name in the legend
+	DEPTHS = 4,                  // of runs in jobs within each other: deeper ones are drawn in any order
 	HEAD = 17,                   // height of a line with the name of a machine
 };
 
@@ -36,7 +36,7 @@ static double bar_x(const struct sheet *sheet, uint64_t at) {
 	return LEFT + timeline_x(sheet->timeline, at);
 }
 
-// The width of the bar, with a gap to the next one.
+// Returns the width of the bar, with a gap to the next one.
 static double bar_width(const struct sheet *sheet, const struct bar *bar) {
 	double width = bar_x(sheet, bar->to) - bar_x(sheet, bar->from);
 	return width > 3 ? width - 0.6 : width < 0.3 ? 0.3 : width;
@@ -136,7 +136,7 @@ static void add_marks(const struct sheet *sheet, struct legend *legend) {
 	}
 }
 
-// Returns the y below the legend.
+// Adds the legend. Returns the y below it.
 static double add_legend(const struct sheet *sheet, double y) {
 	const struct palette *palette = sheet->timeline->palette;
 	struct legend legend = {.x = LEFT, .y = y};
@@ -187,7 +187,7 @@ static void add_machine(const struct sheet *sheet, unsigned lane) {
 	buf_adds(sheet->buf, "</text>\n");
 }
 
-// The number of the lane: of its slot, or of the row of its machine.
+// Returns the number of the lane: of its slot, or of the row of its machine.
 static unsigned lane_number(const struct timeline *timeline, unsigned lane) {
 	if (lane < timeline->nslotless) {
 		return lane;
@@ -280,7 +280,7 @@ static void add_cells(const struct sheet *sheet) {
 	}
 }
 
-// Outlines and signs on a bar that is wide enough for them.
+// Adds outlines and signs to a bar that is wide enough for them.
 static void add_signs(const struct sheet *sheet, const struct bar *bar, double x, double y, double width) {
 	struct buf *buf = sheet->buf;
 	double height = sheet->bar;
@@ -332,8 +332,8 @@ static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 	buf_adds(buf, "</g>\n");
 }
 
-// A slot that was lent to a run in a job: the slot in the colour of the job's batch, and over its lower part a strip with what
-// ran. Where the slot is the job's own, the strip is over the job's bar; deeper runs are dark edges below it.
+// Adds a slot that was lent to a run in a job: the slot in the colour of the job's batch, and over its lower part a strip with
+// what ran. If the slot is the job's own, the strip is over the job's bar; deeper runs are dark edges below it.
 static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 	struct buf *buf = sheet->buf;
 	double x = bar_x(sheet, bar->from), width = bar_width(sheet, bar), whole = sheet->bar;
@@ -345,7 +345,7 @@ static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 	}
 	buf_printf(buf, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", is_deep ? "nd" : "n", x, bottom - height, width, height);
 	size_t len = strcspn(bar->text, "\n"), room = width > 30 ? (size_t)((width - 4) / 5.2) : 0;
-	if (room > 0 && height >= 9) { // wide and high enough for a name: no deep one is
+	if (room > 0 && height >= 9) { // the bar is wide and high enough for a name; bars of deep runs are not
 		buf_printf(buf, "<text class=\"nt\" x=\"%.1f\" y=\"%.1f\">", x + 2, bottom - height + 8);
 		FP_CLEANUP(buf_fini) struct buf label = BUF_INIT;
 		text_add_cut(&label, bar->text, len, room);

@@ -105,7 +105,7 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 	attempt_add_command(buf, "\n", attempt, TEXT_COMMAND);
 }
 
-// The event time since which the slot in use at that moment has existed; 0: since the start of the run.
+// Returns the event time since which the slot in use at that moment has existed; 0: since the start of the run.
 static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint64_t at) {
 	const struct run_stats *stats = timeline->palette->stats;
 	unsigned slot = lane - timeline->nslotless + 1;

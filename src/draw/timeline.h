@@ -13,14 +13,14 @@
 // ---- first_pass.c: counts the attempts of a run and their lengths, so that a second reading of the log can draw them in bounded memory ----
 
 enum {
-	FIRST_PASS_BITS = 3,                   // of the buckets
+	FIRST_PASS_BITS = 3,                   // the `bits` of BUCKETS() for the lengths
 	FIRST_PASS_SLOTS = 1 << 10,            // slots of a job beyond these are not counted
 };
 
 struct first_pass {
-	struct attempts attempts;          // after first_pass_finish() with the `rows` and numbers of lanes that a second pass needs
+	struct attempts attempts;          // after first_pass_finish() it has the `rows` and numbers of lanes that a second pass needs
 	struct machines machines;
-	uint64_t bars;                     // attempts of jobs and others, once for each slot they take
+	uint64_t bars;                     // bars to draw: one for each slot that an attempt takes, and one for each slot that was lent
 	uint64_t jobs;                     // jobs that ran and have ended
 	uint64_t durations[BUCKETS(FIRST_PASS_BITS)]; // bars by their length
 };
@@ -41,16 +41,16 @@ uint64_t first_pass_longest(const struct first_pass *first_pass, uint64_t most);
 
 enum {
 	PALETTE_COLOURS = 7,                    // those of Okabe and Ito
-	PALETTE_OTHERS = 2 * PALETTE_COLOURS,   // the class of batches without a colour; from 7 on with a pattern
+	PALETTE_OTHERS = 2 * PALETTE_COLOURS,   // the class of batches without a colour of their own; classes from 7 on have a pattern
 	PALETTE_CLASSES = PALETTE_OTHERS + 1,
 };
 
 struct palette {
 	const struct run_stats *stats;  // borrowed
-	unsigned char class_of[STATS_BATCHES + 1]; // of each of stats->batches
+	unsigned char class_of[STATS_BATCHES + 1]; // the class of each of stats->batches
 	unsigned nclasses;          // classes in use, without PALETTE_OTHERS
 	size_t nothers;             // batches that share PALETTE_OTHERS
-	const struct stats_batch *owners[PALETTE_OTHERS]; // of each class in use
+	const struct stats_batch *owners[PALETTE_OTHERS]; // the batch of each class in use
 };
 
 // Gives the batches their colours, in the order of stats->batches, after stats_finish(). `stats` is borrowed.
@@ -67,9 +67,9 @@ const char *palette_colour(unsigned class);
 enum {
 	TIMELINE_WIDTH = 1000,   // pixels
 	TIMELINE_ALL = 5000,     // with no more bars than this, none is merged
-	TIMELINE_BARS = 8000,    // bars, about
+	TIMELINE_BARS = 8000,    // if some are merged: about so many bars remain
 	TIMELINE_LANES = 320,    // more slots than that share lanes
-	TIMELINE_CELLS = 40000,  // columns of all lanes
+	TIMELINE_CELLS = 40000,  // the most columns of all lanes together
 	TIMELINE_SHARES = 500,   // columns of the strip of shares
 	TIMELINE_LEAD = 6,       // pixels of waiting that are worth a line: starting a job takes less
 };
@@ -117,7 +117,7 @@ struct timeline {
 	unsigned seen;           // the flags (enum bar_flag) that occur, also of what was merged
 	size_t columns;          // of a lane
 	struct cell *cells;      // [lane * columns + column]; NULL if nothing is merged
-	struct cell shares[TIMELINE_SHARES]; // of `slots`
+	struct cell shares[TIMELINE_SHARES]; // the part of `slots` that each class had
 	uint64_t *lane_ends;     // event time of each lane's last end so far
 	uint64_t *lane_opens;    // event time since when an attempt runs in the lane; 0: none runs
 	struct arena texts;

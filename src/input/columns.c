@@ -19,7 +19,7 @@ static const struct { char letter; const char *outside, *inside; } CLASSES[] = {
 	{'h', "[[:blank:]]", "[:blank:]"},
 };
 
-enum { MOST_GROUPS = 1000 }; // of an expression
+enum { MOST_GROUPS = 1000 }; // the most groups of an expression
 
 static bool is_special(char c) {
 	return c != '\0' && strchr("\\.[()*+?{|^$", c);
@@ -278,7 +278,7 @@ bool csv_is_open(const char *text, size_t len, char separator, bool inside) {
 				continue;
 			}
 		}
-		stop = memchr(text, separator, (size_t)(end - text)); // quotes within a field that begins without one open nothing
+		stop = memchr(text, separator, (size_t)(end - text)); // in a field that does not begin with a quote, a quote is a byte like any other
 		text = stop ? stop + 1 : end;
 	}
 	return inside;

@@ -31,8 +31,8 @@ int splitter_init(struct splitter *splitter, const char *colsep, enum input_trim
 // Frees what splitter_init() has compiled.
 void splitter_fini(struct splitter *splitter);
 
-// Splits a line, a text of `len` bytes with a NUL behind them. The arguments of the record returned are put where the text
-// was if that `may_change` and is long enough, else into `scratch`, which is emptied before.
+// Splits a line, a text of `len` bytes with a NUL behind them. If the text `may_change` and has room for the arguments of
+// the returned record, they replace it; else they are put into `scratch`, which is emptied before.
 struct record splitter_split(const struct splitter *splitter, char *text, size_t len, bool may_change,
                              struct buf *scratch);
 

@@ -98,7 +98,7 @@ static void free_entries(struct dirent **entries, int n) {
 	free(entries);
 }
 
-// Is the entry of the present directory a directory itself, and no link to one?
+// True if the entry of the present directory is a directory itself, and no link to one.
 static bool is_directory(struct glob_walk *walk, const struct dirent *entry) {
 	if (entry->d_type != DT_UNKNOWN) {
 		return entry->d_type == DT_DIR;
@@ -113,7 +113,7 @@ static bool is_directory(struct glob_walk *walk, const struct dirent *entry) {
 
 // ---- matches ----
 
-// Adds the path to the matches, if it is there. `is_seen`: a directory was just seen to hold it, so it is there.
+// Adds the path to the matches, if the file is there. `is_seen`: it is there, as the directory has just been read.
 static int add_match(struct glob_walk *walk, bool is_seen) {
 	struct stat stat;
 	if (walk->wants_directories) { // with a slash at the end lstat() follows links, and fails for all but directories

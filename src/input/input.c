@@ -26,10 +26,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Lines that are one record. Zeroed, there are none.
+// Collects the lines of one record. Zeroed, it holds none.
 struct joint {
 	struct buf text;
-	bool is_open;      // the next line belongs to it, too
+	bool is_open;      // the next line belongs to the record, too
 };
 
 // A source being read: lines of a descriptor, or arguments.
@@ -213,7 +213,7 @@ static bool joint_add(struct joint *joint, struct line *line, const char *betwee
 	return !joint->is_open;
 }
 
-// At the end of the source: gives a record that the end cuts off as it is.
+// At the end of the source, gives the record that was not complete yet, as it is.
 static enum input_status joint_end(struct joint *joint, enum input_status status, struct line *ret_line) {
 	if (status != INPUT_END || !joint->is_open) {
 		return status;
@@ -315,7 +315,7 @@ static enum input_status next_joined(struct input *input, struct source *source,
 	enum input_status status;
 	while ((status = lines_next(&source->lines, ret_line, &input->error)) == INPUT_RECORD) {
 		size_t len = ret_line->len;
-		bool goes_on = len > 0 ? text_is_space(ret_line->text[len - 1]) : source->joint.is_open; // what an empty line is joined to ends with a blank
+		bool goes_on = len > 0 ? text_is_space(ret_line->text[len - 1]) : source->joint.is_open; // an empty line goes on as the line before it
 		if (joint_add(&source->joint, ret_line, "", goes_on && !ret_line->bad)) {
 			return status;
 		}
@@ -404,7 +404,7 @@ static enum input_status load(struct input *input) {
 		}
 		lines_close(&source->lines);
 	}
-	// the counts of all groups; that of the first is without its first source, which is still to be read
+	// counts the items of each group; that of the first leaves out its first source, which is not read yet
 	struct source *group = &input->sources[0];
 	group->count = input->config.link ? 0 : SIZE_MAX;
 	for (size_t i = 1; i < input->n; ++i) {
@@ -429,7 +429,7 @@ static enum input_status next_of_first(struct input *input) {
 	}
 	enum input_status status = next_item(input, first, &input->first, &input->first_bad);
 	if (status == INPUT_RECORD && input->config.link && input->ntaken < first->count) {
-		record_list_add(&first->kept, &input->first, input->first_bad); // kept for when the other sources are longer
+		record_list_add(&first->kept, &input->first, input->first_bad); // the item is needed again if the other sources are longer
 	}
 	if (status != INPUT_END) {
 		return status;

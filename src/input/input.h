@@ -69,8 +69,8 @@ enum input_status {
 // borrowed until the next call.
 enum input_status input_next(struct input *input, struct record *ret_record, const char **ret_error);
 
-// From now on input_next() gives as many records of one argument each as are at hand together, as one record of at most `most`
-// bytes; record.nargs says how many. Returns false if input_next() gives them one by one.
+// From now on input_next() joins records of one argument each that are at hand together into one record of at most `most`
+// bytes; record.nargs says how many they are. Returns false if input_next() goes on to give them one by one.
 bool input_join_records(struct input *input, size_t most);
 
 // Reads on to the end and keeps the records for input_next(), in random order with `shuffle`. Returns INPUT_END; or INPUT_WAIT:
@@ -88,14 +88,14 @@ int input_fd(const struct input *input);
 // Returns the expression, or NULL with a message in *ret_error; the caller frees either.
 char *colsep_translate(const char *perl, char **ret_error);
 
-// Calls `found` with each path that the pattern matches, seen from the directory `dir` (NULL: the process's), sorted by bytes,
-// each once. A path is spelled as the pattern is: relative to `dir` or absolute, with "./" if the pattern begins so.
+// Calls `found` with each path that the pattern matches in the directory `dir` (NULL: the process's), sorted by bytes, each
+// once. A path is spelled as the pattern is: relative to `dir` or absolute, with "./" if the pattern begins so.
 //
-// In a component of the pattern `*`, `?` and `[…]` are those of glob(7); what begins with a dot must be matched by one,
-// and "." and ".." are not matched by patterns. `**` as a whole component goes through zero or more directories, but
-// neither into those that begin with a dot nor through symbolic links; at the end it is `**/*`. With a slash at its end
-// the pattern matches directories only, and the paths have it too. Braces are text. The process's directory is never
-// changed.
+// In a component of the pattern `*`, `?` and `[…]` are those of glob(7); a dot at the start of a name must be matched
+// by a dot, and "." and ".." are not matched by patterns. `**` as a whole component goes through zero or more
+// directories, but neither into those that begin with a dot nor through symbolic links; at the end it is `**/*`. A
+// pattern with a slash at its end matches directories only, and the paths end with a slash too. Braces are text. The
+// process's directory is never changed.
 //
 // Returns 0, also without a match; or -1 with a message in *ret_error (caller frees; else NULL) if a directory cannot be
 // read, so that a file could be missed; then `found` was never called. What vanishes meanwhile is no error.

@@ -21,7 +21,7 @@ void line_buffer_fini(struct line_buffer *buffer) {
 	buffer->ended = buffer->skipping = buffer->may_hold_nul = false;
 }
 
-// Moves what is left to the front, and makes room behind it: more for a long line, the usual again after one.
+// Moves what is left to the front, and makes room for `need` bytes behind it. The buffer grows for a long line, and shrinks again after it.
 static void make_room(struct line_buffer *buffer, size_t need) {
 	size_t left = buffer->end - buffer->start;
 	if (buffer->start > 0) {
@@ -105,13 +105,13 @@ static bool cut_rest(struct line_buffer *buffer, struct line *ret_line) {
 	if (!is_too_long && (left == 0 || !buffer->ended)) {
 		return false;
 	}
-	cut_line(buffer, left, ret_line); // the byte behind the buffer takes its NUL
+	cut_line(buffer, left, ret_line); // the line's NUL goes into the byte that the buffer has beyond `cap`
 	buffer->start = buffer->end = 0;
 	buffer->skipping = is_too_long;
 	return true;
 }
 
-// The next delimiter from buffer->searched on, or NULL.
+// Returns the next delimiter from buffer->searched on, or NULL.
 static const char *find_end(const struct line_buffer *buffer) {
 	const char *start = buffer->data + buffer->start;
 	size_t left = buffer->end - buffer->start;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// The longest line that can be a record; a longer one comes out as a bad one, and is not kept.
+// The longest line that can be a record. A longer one is given with line.bad set, and only its beginning is kept.
 enum { LINE_BUFFER_MAX = 16 << 20 };
 
 // A line, in the memory of the buffer: it has a NUL behind it, may be changed, and is valid until the next call.
@@ -20,7 +20,7 @@ struct line {
 	uint32_t n;        // line_buffer_next_lines(): how many lines are in `text`, with a NUL behind each; 0: it is one line
 };
 
-// The bytes that are not taken as lines yet, in one buffer, which grows only while a single line, or what is added at once, needs it.
+// The bytes that are not taken as lines yet, in one buffer. It grows only if a single line, or the bytes added at once, do not fit.
 struct line_buffer {
 	char delimiter;    // the delimiter; its last byte if it has several (`longer`)
 	const char *longer; // a delimiter of several bytes without NUL, borrowed; or NULL
@@ -35,11 +35,11 @@ struct line_buffer {
 #define LINE_BUFFER_INIT(delimiter) {(delimiter), NULL, false, false, false, NULL, 0, 0, 0, 0}
 void line_buffer_fini(struct line_buffer *buffer);
 
-// Adds bytes, which are copied. Take all lines before the next are added: then a long line costs its length once, and the
-// memory is at most LINE_BUFFER_MAX and what was added at once.
+// Adds bytes, which are copied. The caller takes all lines before it adds more: then a long line costs its length once,
+// and the memory is at most LINE_BUFFER_MAX and what was added at once.
 void line_buffer_add(struct line_buffer *buffer, const char *mem, size_t len);
 
-// Adds bytes of the descriptor, and at the end of file does as line_buffer_end(). Returns as read(2), but tries again after EINTR.
+// Reads bytes from the descriptor and adds them; calls line_buffer_end() at the end of file. Returns as read(2), but tries again after EINTR.
 ssize_t line_buffer_read(struct line_buffer *buffer, int fd) FP_NODISCARD;
 
 // Says that no more bytes come. What is left, if anything, is then a line without its delimiter.
@@ -49,9 +49,9 @@ void line_buffer_end(struct line_buffer *buffer);
 // the end.
 bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line);
 
-// As line_buffer_next(), but takes at once all good lines that are there, up to `most` bytes with their NULs; if the next line
-// is bad, or not complete yet, as line_buffer_next().
+// As line_buffer_next(), but takes at once all good lines that are there, up to `most` bytes with their NULs. If the next line
+// is bad, or not complete yet, does the same as line_buffer_next().
 bool line_buffer_next_lines(struct line_buffer *buffer, size_t most, struct line *ret_line);
 
-// Makes a NUL of each delimiter. Returns how many there are.
+// Replaces each delimiter by a NUL. Returns the number of delimiters.
 uint32_t line_buffer_end_lines(char *bytes, size_t len, char delimiter);

@@ -42,7 +42,7 @@ static void add_unescaped(struct buf *buf, const char *text) {
 	}
 }
 
-// The last occurrence of the (not empty) text in the bytes, or NULL.
+// Returns the last occurrence of the (not empty) text in the bytes, or NULL.
 static const char *find_last(const char *bytes, size_t len, const struct buf *text) {
 	if (len < text->len) {
 		return NULL;

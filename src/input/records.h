@@ -43,14 +43,14 @@ size_t block_splitter_cut(struct block_splitter *splitter, const char *bytes, si
 // `block`. Returns the new number of bytes.
 size_t block_splitter_grow(struct block_splitter *splitter);
 
-// Returns the offset of the first border in the bytes (with regexp of the last one, as in GNU parallel), or SIZE_MAX if
-// there is none. For the parts of a file (--pipe-part).
+// Returns the offset of the first border in the bytes (with regexp of the last border, as in GNU parallel), or SIZE_MAX
+// if there is none. For the parts of a file (--pipe-part).
 size_t block_splitter_find(struct block_splitter *splitter, const char *bytes, size_t len);
 
 // True if a record may end behind any byte.
 bool block_splitter_is_free(const struct block_splitter *splitter);
 
-// Returns how many of the last bytes to keep when the bytes hold no border: they may begin one that the next bytes complete.
+// Returns how many of the last bytes to keep when the bytes hold no border: a border may begin in them and end in the next bytes.
 size_t block_splitter_overlap(const struct block_splitter *splitter);
 
 // Removes the separators of the records from a block, in place (--remove-rec-sep).
@@ -60,7 +60,7 @@ void block_splitter_strip(struct block_splitter *splitter, struct buf *block);
 
 // The state of the filter between two calls; zeroed before the first one.
 struct blanks {
-	struct buf begun;     // a line so far, if it has only blanks; the caller frees it
+	struct buf begun;     // the beginning of the present line, if it has only blanks; the caller frees it
 	bool in_line;         // the present line has other bytes than blanks
 };
 

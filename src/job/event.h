@@ -1,7 +1,7 @@
 // What happened in a run: one type of events for the log, the summary, the report, the trace and the status line, live or read
 // back from a log.
 //
-// Events report; no subscriber steers the run. Strings are borrowed for the call.
+// Events only report: no subscriber steers the run. Strings in an event are borrowed for the call.
 //
 // The log has times and durations in whole microseconds, cut off, not rounded (event_us()): a moment as the microseconds
 // since the start of its run, a duration by itself. Code that shows numbers cuts them off in the same way, so
@@ -11,7 +11,7 @@
 
 #include "job/job.h"
 
-// In the place of a number or a time that is not known.
+// Stands for a number or a time that is not known.
 #define NOT_KNOWN UINT64_MAX
 
 static inline uint64_t event_us(uint64_t ns) {
@@ -43,7 +43,7 @@ enum event_role {
 	ROLE_LISTING,       // the command of args_from
 };
 
-// Where the worker found the job's item: as enum work_source of engine/pool.h.
+// Where the worker found the job's item: the same values as enum work_source of engine/pool.h.
 enum event_source { FROM_OWN, FROM_STOLEN, FROM_QUEUE, FROM_LENT, FROM_LONG, FROM_BACKFILL };
 
 // What follows the end of an attempt.
@@ -51,7 +51,7 @@ enum event_next { NEXT_NOTHING, NEXT_RETRY, NEXT_STEP };
 
 // Why something has not started.
 enum event_why {
-	WHY_TURN,           // others have had less, or all slots are busy
+	WHY_TURN,           // other batches have had less, or all slots are busy
 	WHY_LIMIT,          // max_parallel of its batch
 	WHY_RATE,           // rate of its batch
 	WHY_LOAD,           // --load, --noswap
@@ -59,7 +59,7 @@ enum event_why {
 	WHY_DELAY,          // --delay
 	WHY_NEEDS,          // another batch has not ended
 	WHY_RETRY,          // the pause before its next attempt
-	WHY_RESERVE,        // a wide job waits for as many slots
+	WHY_RESERVE,        // slots are kept free for a job that needs several at once
 	WHY_SUSPEND,        // --memsuspend: a running job was stopped
 	WHY_HOST,           // no machine that it may run on has a slot free
 };
@@ -74,8 +74,8 @@ struct event_run_start {
 	const char *manifest;   // path, or NULL
 	const char *name;       // the name of the run, as the manifest gives it, or NULL
 	const char *joblog;     // path of the run's joblog, if --resume-failed can read it; or NULL
-	const char *parent;     // "RUN/BATCH#n" of the job this fairpar was started by, or NULL
-	const char *argv;       // `nargv` strings one after the other
+	const char *parent;     // the job that started this fairpar, as "RUN/BATCH#n"; or NULL
+	const char *argv;       // the command line: `nargv` strings one after the other
 	uint32_t nargv;
 	uint64_t time_ns;       // since 1970
 	int pid;
@@ -90,18 +90,18 @@ struct event_batch {
 	uint32_t max_parallel;  // 0: no limit
 	uint64_t interval;      // least nanoseconds between two starts (its rate), 0: none
 	bool long_running;
-	int64_t jobs;           // known, or -1
+	int64_t jobs;           // how many jobs it has; -1: not known
 };
 
 // Which attempt of which job.
 struct event_job {
 	const char *batch;
-	uint64_t number;        // of the job within its batch; "BATCH#number"
-	uint64_t seq;           // of the item within the run; 0 for a command that is no item's
+	uint64_t number;        // of the job within its batch, as in "BATCH#number"
+	uint64_t seq;           // of the item within the run; 0: the command belongs to no item
 	enum event_role role;
 	unsigned step;          // 0: the command; n: the nth of `then`
 	unsigned attempt;       // of the step, from 1
-	unsigned slot;          // from 1; above the slots of the run for a long-running job; 0: none (up to date)
+	unsigned slot;          // from 1; a long-running job has a number above the run's slots; 0: none, as the job is up to date
 	const char *host;       // the machine that it runs on, or NULL: this one
 };
 
@@ -110,10 +110,10 @@ struct event_job_start {
 	unsigned nslots;        // slots that the attempt takes
 	int pid;                // 0: not started
 	enum event_source source;
-	double lag;             // what its batch was owed then, in turns or seconds; see --trace-service
+	double lag;             // what its batch was owed at this start, in turns or seconds; see --trace-service
 	uint64_t queued;        // nanoseconds that it was queued before its start
 	enum event_why why;     // what it last waited for, if it was queued for EVENT_WORTH_A_REASON
-	uint64_t from;          // seq of the job that emitted it, or 0
+	uint64_t from;          // seq of the job that emitted its item, or 0
 	const char *warm;       // with --warm: "yes", or "no, " and why not; or NULL
 	const char *command;    // as people read it
 	size_t command_len;
@@ -125,18 +125,18 @@ struct event_job_end {
 	struct event_job id;
 	struct result result;   // result.start: of the attempt; 0: it never ran
 	uint64_t queued;        // nanoseconds that it was queued before its start
-	unsigned nslots;        // slots that it took; from a log: as in its job_start, else 1
-	enum event_source source; // where it was found; from a log: as in its job_start, else FROM_QUEUE
+	unsigned nslots;        // slots that it took; from a log: those of its job_start, or 1 without one
+	enum event_source source; // where its item was found; from a log: as in its job_start, or FROM_QUEUE without one
 	enum event_next next;
-	uint64_t items;         // items of the attempt: 1, or more with --pack=auto; all are counted
+	uint64_t items;         // items of the attempt: 1, or more with --pack=auto; each counts as a job
 	bool up_to_date;        // what it creates was there: nothing was run
 	bool allowed;           // its failure is allowed (allow_failure)
 	uint64_t out_bytes, err_bytes; // bytes of its output so far
 	const char *why;        // why the attempt could not be started, in words; or NULL
 	const char *tail;       // last lines of the output of a job that has failed for good, or NULL
 	size_t tail_len;
-	size_t tail_out;        // the first bytes of `tail`: those that are known to come from stdout
-	const char *command;    // live: of the attempt; from a log: of its job_start, or NULL
+	size_t tail_out;        // how many of the first bytes of `tail` are known to come from stdout
+	const char *command;    // the command of the attempt; from a log: that of its job_start, or NULL
 	size_t command_len;
 };
 
@@ -156,7 +156,7 @@ struct event_lost {
 
 struct event_wait {
 	const char *batch;      // NULL: all batches wait
-	uint64_t number;        // of the job in the batch that waits; 0: no single job
+	uint64_t number;        // of the waiting job in the batch; 0: no single job waits
 	enum event_why why;
 	const char *what;       // what it waits for, in words ("build", "load 9.1 of 8"), or NULL
 	uint64_t since;         // EVENT_WAIT_END: when the wait began, now_ns() time
@@ -166,8 +166,8 @@ struct event_lent {
 	struct event_job id;    // the attempt in which the run is; `slot` is the one that was lent
 	const char *to;         // the run: its command line
 	int pid;                // the pid of the run's fairpar
-	unsigned depth;         // 1: a run in the job; 2: a run in a job of that; and so on
-	bool own;               // the run took no further slot, but got the one of the attempt or of the run above it
+	unsigned depth;         // 1: a run in the job; 2: a run in a job of that run; and so on
+	bool own;               // the run got the slot of the attempt, or of the run above it, and took no further one
 	uint64_t start, end;    // now_ns() time
 };
 
@@ -190,7 +190,7 @@ struct event_dispatch {
 	enum event_source source;
 	unsigned slot;
 	uint32_t turns;         // turns that the batch is charged for it
-	double virt, lag;       // turns, or seconds of slot-time, per weight
+	double virt, lag;       // of the batch (see --trace-service): turns, or seconds of slot-time, per weight
 };
 
 struct event_run_end {
@@ -221,6 +221,6 @@ struct event {
 	} u;
 };
 
-// A subscriber: called for each event, in the same order for all subscribers. From any thread, one call at a time; must not
-// block for long.
+// A subscriber: a function that is called for each event, in the same order for all subscribers, from any thread but one
+// call at a time. It must not block for long.
 typedef void event_fn(void *arg, const struct event *event);

@@ -11,9 +11,9 @@
 //	now,success=3            7 6 0 0    2              2: not met
 //	soon,done=2              0 0 4 3    101            0: GNU parallel takes the minimum of no value and 101 for 101
 //	soon,done=1              7 5        7              1: GNU parallel's manual gives the job's code for fail=1 alone
-//	now,fail=0, now,fail=0%  0 7 5      0              refused: never met, or met by nothing, is not what is meant
+// now,fail=0, now,fail=0%  0 7 5      0              refused: nobody means a rule that is never met, or is met by nothing
 //
-// Manuals of 2015 ask for a minimum of 3 jobs before a percentage counts; neither this program nor its manual does.
+// GNU parallel's manuals of 2015 ask for a minimum of 3 jobs before a percentage counts; GNU parallel 20221122 and its manual do not.
 
 #include "job/halt.h"
 
@@ -102,7 +102,7 @@ void halt_add(struct buf *buf, const struct halt *halt) {
 	           halt->percent > 0 ? "%" : "");
 }
 
-// The code of a failure, which is never 0.
+// Returns the code of a failure, which is never 0.
 static int failure_code(const struct result *result) {
 	int code = result_code(result);
 	return code != 0 ? code : 1;

@@ -11,19 +11,18 @@ enum halt_why { HALT_ON_FAIL, HALT_ON_SUCCESS, HALT_ON_DONE };
 struct halt {
 	enum halt_when when;
 	enum halt_why why;
-	uint64_t count;    // jobs, if percent is 0
-	uint64_t percent;  // of all jobs, up to 100; or 0
+	uint64_t count;    // number of jobs, if `percent` is 0
+	uint64_t percent;  // part of all jobs, up to 100; or 0
 };
 
-// Parses "never", "now|soon,fail|success|done=N|N%", and the old forms 0, 1, 2, -1, -2 and N%
-// (see --halt in GNU parallel's manual). Returns 0, or -1 with *ret_error a static text that a message has behind the value:
-// "must begin with …".
+// Parses "never", "now|soon,fail|success|done=N|N%", and the old forms 0, 1, 2, -1, -2 and N% (see --halt in GNU parallel's
+// manual). Returns 0; or -1 with static text in *ret_error, which a message puts behind the value: "must begin with …".
 int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) FP_NODISCARD;
 
 // Appends the rule as it is typed: "now,fail=1".
 void halt_add(struct buf *buf, const struct halt *halt);
 
-// The counts that halt and the exit status are decided from.
+// The counts from which --halt and the exit status are decided.
 struct tally {
 	struct job_counts counts;
 	bool unread;               // the rest of the input was not read, so nobody knows how many jobs it has
@@ -31,15 +30,15 @@ struct tally {
 	bool total_is_final;       // all input was read
 	struct result first;       // the first failure; valid if one has failed
 	int max_code;              // the greatest result_code() of a failure
-	int xargs_code;            // what xargs would have stopped with (124 to 127) at the first job that makes it stop, or 0
+	int xargs_code;            // the status (124 to 127) with which xargs would have stopped at the first job that makes it stop; or 0
 };
 
-// Counts one ended job. `total` and `total_is_final` are set by the reader of the input.
+// Adds one ended job to the counts. `total` and `total_is_final` stay: the reader of the input sets them.
 void tally_add(struct tally *tally, const struct result *result);
 
-// Returns true if, by the jobs counted so far, the rule says stop. A percentage is one of all jobs, so it is not met before
-// total_is_final: for such a rule the caller reads all input ahead (as GNU parallel does), and asks again when the total is
-// final. There is no minimum number of jobs; see halt.c.
+// Returns true if, by the jobs counted so far, the rule says stop. A percentage is a part of all jobs, so the rule is not
+// met before total_is_final: for such a rule the caller reads all input ahead (as GNU parallel does), and asks again when
+// the total is final. There is no minimum number of jobs; see halt.c.
 bool halt_is_met(const struct halt *halt, const struct tally *tally);
 
 enum exit_scheme { EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY };

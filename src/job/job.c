@@ -97,7 +97,7 @@ int result_code(const struct result *result) {
 		return 0;
 	}
 	if (result->outcome == OUTCOME_TIMEOUT) {
-		return 124; // as timeout(1) has it
+		return 124; // the status of timeout(1)
 	}
 	if (result->term_signal > 0) {
 		return 128 + result->term_signal;

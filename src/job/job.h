@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-// How a job ended: these words everywhere, in the log, the summary and the exit code.
+// How a job ended. The log and the summary use these words, and the exit code follows from them.
 enum outcome {
 	OUTCOME_OK,
 	OUTCOME_FAILED,       // exit status not 0
@@ -15,7 +15,7 @@ enum outcome {
 	OUTCOME_TIMEOUT,      // killed by fairpar, its time was up
 	OUTCOME_SPAWN_ERROR,  // never ran: not found (127), cannot run (126), bad item, too long
 	OUTCOME_CANCELLED,    // cut off by Ctrl-C or --halt, or never started because of it
-	OUTCOME_SKIPPED,      // what it needs failed
+	OUTCOME_SKIPPED,      // never started: a batch that it needs has failed
 };
 
 extern const char *const outcome_names[OUTCOME_SKIPPED + 1];
@@ -25,7 +25,7 @@ static inline bool outcome_is_failure(enum outcome outcome) {
 	return outcome != OUTCOME_OK && outcome != OUTCOME_CANCELLED && outcome != OUTCOME_SKIPPED;
 }
 
-// Jobs by how they have ended.
+// The numbers of jobs, by how they have ended.
 struct job_counts {
 	uint64_t ok;
 	uint64_t failed;    // as outcome_is_failure() says
@@ -35,7 +35,7 @@ struct job_counts {
 
 void counts_add(struct job_counts *counts, enum outcome outcome, uint64_t jobs);
 
-// What is known of an attempt whose machine, or the line to it, was lost.
+// What is known of an attempt whose machine was lost, or the connection to it.
 enum lost {
 	LOST_NOT,
 	LOST_UNSENT,  // it has never run
@@ -59,12 +59,12 @@ struct result {
 // Fills in the result of a job that never ran.
 void result_cannot_start(struct result *ret_result, int exit_code);
 
-// Nanoseconds that the attempt ran; 0 if it never did.
+// Returns the nanoseconds that the attempt ran; 0 if it never did.
 static inline uint64_t result_wall(const struct result *result) {
 	return result->end > result->start ? result->end - result->start : 0;
 }
 
-// Nanoseconds of a time in result.usage.
+// Returns the nanoseconds of a time in result.usage.
 static inline uint64_t timeval_ns(struct timeval time) {
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
 }

@@ -22,6 +22,6 @@ struct packsize {
 // Adds a process that took `ns` nanoseconds for `items` items (at least 1).
 void packsize_note(struct packsize *size, uint32_t items, uint64_t ns);
 
-// Returns the number of items for a process that should have `want`, while `waiting` items wait, its own first one included. If no
-// more items come (`ended`), it is a share of the waiting ones, so that the last processes end together on all slots. At least 1.
+// Returns the number of items for a process that should have `want`, while `waiting` items wait, its own first one included. If no more
+// items come (`ended`), the number is a share of the waiting items, so that the last processes end together on all slots. At least 1.
 uint64_t packsize_share(uint32_t want, uint32_t least, uint64_t waiting, unsigned slots, bool ended);

@@ -25,7 +25,7 @@ struct log_reader {
 	struct buf *messages;
 
 	bool is_file;
-	uint64_t offset;         // of the next byte to read, in a file
+	uint64_t offset;         // the offset in a file of the next byte to read
 	char *block;             // bytes that were read; those from `at` to `end` are not used yet
 	size_t cap, at, end;
 	bool at_end;
@@ -34,10 +34,10 @@ struct log_reader {
 	bool has_nuls;           // NUL bytes in front of the line were removed
 	bool is_overlong;        // the line is too long, and only its end is kept
 
-	struct json_reader json; // the line
+	struct json_reader json; // the members of the line
 	struct json_value none;  // the value of a key that is missing
 	char error[160];         // what is wrong with the line, or ""
-	struct buf text;         // lists of strings
+	struct buf text;         // the lists' strings
 	struct running_table running;
 	bool has_start;
 	bool is_fatal;           // the line is intact, but its event may not stand there: reading ends
@@ -139,7 +139,7 @@ static char *next_line(struct log_reader *reader, size_t *ret_len, bool *ret_fai
 	}
 }
 
-// Whether the line begins with the event `run_start`, as fairpar writes it.
+// True if the line begins with the event `run_start`, as fairpar writes it.
 static bool is_run_start(const char *line, size_t len) {
 	static const char start[] = "{\"v\":1,\"ev\":\"run_start\"";
 	return len >= sizeof(start) - 1 && memcmp(line, start, sizeof(start) - 1) == 0;

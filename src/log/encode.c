@@ -23,7 +23,7 @@ static void add_u64(struct buf *buf, uint64_t value) {
 	buf_add(buf, at, (size_t)(end - at));
 }
 
-// Nanoseconds as seconds, cut off at microseconds.
+// Adds nanoseconds as seconds, cut off at microseconds.
 static void add_seconds(struct buf *buf, uint64_t ns) {
 	char digits[] = ".000000";
 	uint64_t us = event_us(ns);
@@ -67,7 +67,7 @@ static void add_string(struct buf *buf, const struct event_field *field, const c
 	}
 }
 
-// "BATCH#7"
+// Adds a job as "BATCH#7".
 static void add_job(struct buf *buf, const struct event_field *field, const char *batch, uint64_t number) {
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	buf_adds(&name, batch);

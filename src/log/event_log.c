@@ -25,7 +25,7 @@ struct event_log {
 	uint64_t base;           // the start of the run
 	mutex lock;              // guards all down to `moved`; never held across a write
 	struct buf added;
-	unsigned lines;          // in `added`
+	unsigned lines;          // how many lines are in `added`
 	uint64_t lost;           // lines that will not be written, after an error
 	size_t writing;          // bytes of `written` that are being written; `written` belongs to the thread that set this
 	int error;               // errno, or 0
@@ -34,7 +34,7 @@ struct event_log {
 	bool asleep;             // the thread sleeps
 	bool gone;               // the thread has ended
 	uint64_t moved;          // when the reader last took something, or nothing was left to take
-	struct buf written;      // for the thread that writes
+	struct buf written;      // used only by the thread that writes
 	bool has_thread;
 	thread thread;
 };
@@ -49,7 +49,7 @@ int log_create(const char *path, bool keeps) {
 
 // ---- writing ----
 
-// Takes over what was added; with the lock. The caller's thread is now the one that writes.
+// Takes over what was added, with the lock held. The calling thread is now the one that writes.
 static void take_added(struct event_log *log) {
 	struct buf lines = log->added;
 	log->added = log->written;
@@ -65,7 +65,7 @@ static void forget_written(struct event_log *log) {
 	buf_reset(&log->written);
 }
 
-// Writes all that was added. With the lock, which is released during writes.
+// Writes all that was added. Called with the lock held, which is released during writes.
 static void write_added(struct event_log *log) {
 	while (log->writing == 0 && log->added.len > 0) {
 		int error = log->error;
@@ -145,7 +145,7 @@ static void *thread_main(void *arg) {
 	return NULL;
 }
 
-// The time at which a reader that takes nothing any more is given up.
+// Returns the time at which a reader that takes nothing any more is given up.
 static uint64_t give_up_time(const struct event_log *log) {
 	uint64_t end = log->moved + log->config.timeout, limit = write_limit();
 	return end < limit ? end : limit;
@@ -217,11 +217,11 @@ void event_log_on_event(void *arg, const struct event *event) {
 	mutex_unlock(&log->lock);
 }
 
-// With the lock.
+// Does what event_log_flush() says, with the lock held.
 static void flush(struct event_log *log, bool may_wait) {
 	if (log->has_thread) {
 		if (write_limit() != TIME_NEVER) {
-			cond_broadcast(&log->change); // a thread that waits for the reader has not seen that limit yet
+			cond_broadcast(&log->change); // a thread that waits for the reader began to wait before there was a limit
 		}
 		wake_thread(log, may_wait);
 	} else {

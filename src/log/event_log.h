@@ -29,11 +29,11 @@ struct event_log_config {
 // from `base`, the time of EVENT_RUN_START.
 void event_encode(struct buf *buf, const struct event *event, uint64_t base);
 
-// Begins a log. Returns NULL with errno if it needs a thread and there is none: the descriptor is not closed then.
+// Begins a log. Returns NULL with errno if it needs a thread and none can be started: the descriptor is not closed then.
 struct event_log *event_log_open(const struct event_log_config *config);
 
-// Opens the file of a log, or a joblog, for appending and, if it is a regular file, for reading. Creates the file, or empties
-// it unless it `keeps` what is there. Waits for the reader of a FIFO. Returns the descriptor, or -1 with errno.
+// Opens the file of a log, or a joblog, for appending and, if it is a regular file, for reading. Creates a missing file, and
+// empties one that is there unless `keeps`. Waits for the reader of a FIFO. Returns the descriptor, or -1 with errno.
 int log_create(const char *path, bool keeps) FP_NODISCARD;
 
 // An event_fn: adds the event; `arg` is the log. Writes nothing, so it may be called under a lock. EVENT_RUN_START comes
@@ -49,7 +49,7 @@ int event_log_flush(struct event_log *log, bool may_wait);
 // and sets *ret_left to true: the caller calls event_log_flush() soon.
 int event_log_later(struct event_log *log, unsigned most, bool *ret_left);
 
-// errno of the first failure to write, after which nothing is written any more, or 0. ETIMEDOUT: the reader took nothing.
+// Returns errno of the first failure to write, after which nothing is written any more; or 0. ETIMEDOUT: the reader took nothing.
 int event_log_error(struct event_log *log);
 
 // Writes the rest, closes the descriptor and frees the log. *ret_lost (or NULL): the number of lines that its reader has not

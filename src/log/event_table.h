@@ -32,7 +32,7 @@ enum field_type {
 	FIELD_BYTES,      // const char *: a string of as many bytes as the size_t in DETAIL says
 	FIELD_STRINGS,    // const char *: an array of strings, one after the other; the uint32_t in DETAIL is their number
 };
-// When a key is written, and what a line without it means: WRITTEN in events.def.
+// When a key is written, and what a line without the key means: see WRITTEN in log/events.def.
 
 enum field_written { FIELD_ALWAYS, FIELD_REQUIRED, FIELD_UNREAD, FIELD_OR_NULL, FIELD_OPTIONAL, FIELD_IF_WAITED };
 
@@ -42,7 +42,7 @@ struct event_field {
 	uint8_t type;              // enum field_type
 	uint8_t written;           // enum field_written
 	uint8_t size;              // of the member
-	uint16_t at, with;         // offsets in struct event: of the member, and of the one that WITH() names
+	uint16_t at, with;         // offsets in struct event: of the member that holds the value, and of the one that WITH() names
 	int32_t otherwise;
 	uint64_t most;             // the largest number; of names, how many there are
 	const char *const *names;  // by number; NULL: no name

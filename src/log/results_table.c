@@ -62,7 +62,7 @@ void table_add_header(struct buf *buf, enum table_kind kind, uint32_t ncolumns, 
 	buf_printf(buf, "Stdout%cStderr\n", separator);
 }
 
-// The output with the tag where a line begins; a carriage return ends a line, too.
+// Adds the output, with the tag at the start of each line; a carriage return ends a line, too.
 static void add_tagged(struct buf *buf, const struct table_row *row, int stream) {
 	const struct buf *output = row->output[stream];
 	if (!row->tag) {
@@ -120,7 +120,7 @@ void table_add_row(struct buf *buf, enum table_kind kind, const struct table_row
 	}
 	FP_CLEANUP(buf_fini) struct buf host = BUF_INIT;
 	struct joblog_row numbers = *log;
-	if (log->host) { // the command of an ssh may be anything
+	if (log->host) { // a host's name may be a command with any bytes
 		add_field(&host, separator, log->host, strlen(log->host));
 		numbers.host = buf_str(&host);
 	}

@@ -44,7 +44,7 @@ void resume_free(struct resume *resume) {
 
 // ---- one line ----
 
-// Takes a column that ends with a tab and holds only these characters, blanks in front. Returns its start, or NULL.
+// Takes a column that ends with a tab and holds only the characters `allowed`; blanks may stand in front. Returns its start, or NULL.
 static const char *take_column(const char **at, const char *end, const char *allowed) {
 	const char *start = *at;
 	const char *tab = memchr(start, '\t', (size_t)(end - start));
@@ -61,8 +61,8 @@ static const char *take_column(const char **at, const char *end, const char *all
 	return start;
 }
 
-// Adds the row that the line is; a newline of its command is a NUL in the log. Returns false if the line is no row. It has a tab or NUL behind
-// its end, which nothing here runs over.
+// Adds the row that the line is; a newline of its command is a NUL in the log. Returns false if the line is no row. A tab or a
+// NUL stands behind the line, so no search runs beyond it.
 static bool add_row(struct resume *resume, const char *line, size_t len) {
 	const char *at = line, *end = line + len, *column[8];
 	static const char *const allowed[8] = {
@@ -233,11 +233,11 @@ enum resume_answer resume_ask(struct resume *resume, uint64_t seq, const char *c
 	bool is_taken, is_marked = strcmp(command, marked) != 0;
 	struct resume_row *row = find_row(resume, seq, command, marked, &is_taken);
 	if (row && resume->ok_only && row->failed) {
-		return RESUME_RUN; // it is this job that failed: the row of another with the same command does not stand for it
+		return RESUME_RUN; // this very job has failed: the row of another one with the same command does not stand for it
 	}
 	size_t at = index_of(resume, command, 0);
 	bool is_there = !is_marked && at < resume->n && strcmp(resume->rows[at].command, command) == 0;
-	struct resume_row *first = is_there ? &resume->rows[at] : NULL; // with that command
+	struct resume_row *first = is_there ? &resume->rows[at] : NULL; // the first row with that command
 	if (!row || row->used) {
 		resume->moved |= !row && is_taken;
 		bool is_new = !row && !first && (is_taken || resume->n == 0 || seq > resume->by_seq[resume->n - 1]->seq);

@@ -4,7 +4,7 @@
 
 #include "job/event.h"
 
-// Attempts in a table at once, and bytes of their names and commands. More than can run: only a damaged log has as many.
+// The most attempts in a table at once, and the most bytes of their names and commands: no run has so many, only a damaged log.
 enum { RUNNING_MAX = 1 << 17, RUNNING_BYTES = 64 << 20 };
 
 // Sums over a job's attempts so far, for the caller's use; zero after running_add().

@@ -1,7 +1,7 @@
 // Jobs that wait for room: memory and disk are full, and something must be written before more can be held.
 //
-// They wait for `changed`, with the lock, until something is released, or they are the next, or nobody is left who could
-// release anything. Whatever changes one of these broadcasts it.
+// They wait for writer->changed until something is released, or they are the next to be written, or nobody is left who
+// could release anything. Whatever changes one of these broadcasts `changed`.
 
 #include "output/internal.h"
 
@@ -19,8 +19,8 @@ uint64_t writer_released(struct writer *writer) {
 	return released;
 }
 
-// Whether something can make room for a job that may not be written now: somebody is writing; or a job runs that does
-// not wait itself, so it may end; or one waits that is the next, so it will go through.
+// True if something can make room for a job that may not be written now: somebody is writing; or a job runs that does
+// not wait itself, so it may end; or a waiting job is the next, so its output will go through.
 static bool can_release(const struct spool *spool) {
 	struct writer *writer = spool->writer;
 	size_t waiting = 0;
@@ -45,7 +45,7 @@ enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 	enum room room = ROOM_AGAIN;
 	mutex_lock(&writer->lock);
 	list_push_back(&writer->waiters, &spool->waiting);
-	cond_broadcast(&writer->changed); // the others may have hoped for this job alone
+	cond_broadcast(&writer->changed); // the others may have hoped that this job makes room
 	while (writer->released == seen && room == ROOM_AGAIN) {
 		if (turn_is_free(writer) && spool_is_next(spool)) {
 			room = ROOM_THROUGH;

@@ -2,10 +2,10 @@
 // writer->lock unless it says otherwise.
 //
 //	spool_fill.c    a job's thread fills its spool
-//	writer.c        the whole, and what jobs leave: spools opened, written at once or held, finished
+//	writer.c        opens spools, writes their output at once or holds it, finishes them; the writer as a whole
 //	turn.c          which worker has the turn to write, what it does, and the thread that waits for a slow reader
 //	order.c         the order: what waits in each queue, and which queue is next
-//	backpressure.c  jobs that wait for room, and when there is no sense in it
+//	backpressure.c  makes jobs wait for room, and says when waiting cannot help
 //	spool.c         the bytes that a spool holds, and spools for reuse
 //
 // Each file calls only those below it.
@@ -58,13 +58,13 @@ struct stream {
 	struct rope rope;       // older bytes
 	size_t start;           // offset in the area: the bytes before it are written, or in the rope
 	size_t len;
-	uint64_t ready;         // so many of the first bytes that are held may be written
-	bool pass;              // goes straight through; only with has_turn
+	uint64_t ready;         // how many of the first bytes that are held may be written
+	bool pass;              // bytes go straight to the reader; only with has_turn
 	struct tag_state tag;
 	char last;              // the newest byte
-	uint64_t bytes;         // that the job has written so far, but for those that were lost or taken back
-	uint64_t mark;          // so many of the first bytes stay when the spool is reset
-	uint64_t mark_ready;    // so many of these could be written at the mark: lines end there
+	uint64_t bytes;         // bytes that the job has written so far, without those that were lost or taken back
+	uint64_t mark;          // how many of the first bytes stay when the spool is reset
+	uint64_t mark_ready;    // how many of these could be written at the mark: lines end there
 };
 
 struct spool {
@@ -152,10 +152,10 @@ struct writer {
 	bool handed;             // the turn is the flusher's
 	bool stop;
 
-	// of whoever has the turn
+	// used only by the thread that has the turn
 	struct spool *current;
 	char *scratch;           // PIECE_MAX bytes, for bytes read back
-	struct buf receipts;     // of what is gathered in the sinks, or written
+	struct buf receipts;     // receipts of jobs whose output is gathered in the sinks, or written
 };
 
 static inline bool spool_is_line_buffered(const struct spool *spool) {
@@ -170,22 +170,22 @@ static inline char *spool_area(const struct spool *spool, int stream) {
 	return spool->block + (stream == 0 ? 0 : AREA_OUT);
 }
 
-// Bytes that are not written.
+// Returns how many bytes the stream holds: those that are not written yet.
 static inline uint64_t stream_held(const struct stream *stream) {
 	return stream->rope.len + (stream->len - stream->start);
 }
 
-// The offset in the area up to which bytes may be written.
+// Returns the offset in the area up to which bytes may be written.
 static inline size_t area_ready(const struct stream *stream) {
 	return stream->start + (size_t)u64_minus(stream->ready, stream->rope.len);
 }
 
-// Whether any bytes may be written, in either stream.
+// True if any bytes may be written, in either stream.
 static inline bool spool_is_ready(const struct spool *spool) {
 	return spool->stream[0].ready > 0 || spool->stream[1].ready > 0;
 }
 
-// False without keep_order, and for a job that has no rank in the order. Never changes: with or without the lock.
+// True if the job has a rank in an order: never without keep_order. This does not change, so the lock is not needed.
 static inline bool spool_is_ordered(const struct spool *spool) {
 	return spool->queue != &spool->writer->arrival;
 }
@@ -220,7 +220,7 @@ static inline void turn_take(struct writer *writer) {
 // WRITER_LINE_BUFFER: writes or queues the ready lines if the job may be written now.
 void writer_lines(struct spool *spool);
 
-// If spool_is_line_ordered(): keep output_queue_promote() away from the spool, and let it in again.
+// For a spool that spool_is_line_ordered(): writer_enter() keeps output_queue_promote() away from it until writer_leave().
 void writer_enter(struct spool *spool);
 void writer_leave(struct spool *spool);
 
@@ -232,11 +232,11 @@ struct output_queue *output_queue_init(struct output_queue *queue);
 // Takes the queue out of its lists, and frees what it holds, but not the queue itself.
 void output_queue_fini(struct output_queue *queue);
 
-// Puts the reference behind all else that may be written of the queue. To be followed by output_queue_refresh().
+// Adds the reference to what may be written of the queue, as the last one. To be followed by output_queue_refresh().
 void output_queue_push(struct output_queue *queue, struct ref ref);
 
-// Puts in the reference of job `order`, which the queue has not passed yet. To be followed by output_queue_refresh(),
-// unless it is REF_OPEN.
+// Sets the reference of the job with number `order`, which the queue has not passed yet. To be followed by
+// output_queue_refresh(), unless it is REF_OPEN.
 void output_queue_put(struct output_queue *queue, uint64_t order, struct ref ref);
 
 // Brings the queue's position in writer->ready up to date after any change; frees a closed queue when all of it is written.
@@ -254,16 +254,16 @@ void turn_work(struct writer *writer, bool wait);
 // Starts writing if nobody does. Releases the lock meanwhile.
 void turn_pump(struct writer *writer);
 
-// The first takes the turn to write until the job ends, and returns true, if the job may be written now and nobody else is
-// writing; the second gives up the turn before the job ends. No lock held.
+// If the job may be written now and nobody else is writing, writer_take_turn() takes the turn to write until the job ends,
+// and returns true. writer_drop_turn() gives the turn up before the job ends. No lock held.
 bool writer_take_turn(struct spool *spool);
 void writer_drop_turn(struct spool *spool);
 
 // Ends the flusher, if there is one; nothing may be left for it to do. No lock held.
 void flusher_end(struct writer *writer);
 
-// With the turn and no lock held: writes what is ready of both streams, and keeps the receipt until these bytes are flushed.
-// With `wait` it waits for the reader; else it returns false if it would block, and what is not written stays ready.
+// Writes what is ready of both streams, and keeps the receipt until these bytes are flushed. With `wait` it waits for the
+// reader; else it returns false if it would block, and what is not written stays ready. Called with the turn, and no lock held.
 bool turn_write(struct writer *writer, struct spool *spool, bool wait);
 
 // As turn_write() with `wait`, for one stream.
@@ -274,7 +274,7 @@ void writer_fail(void *arg, int stream, int error);
 
 // ---- backpressure.c
 
-// Returns how often held memory or file space was released; to be read before trying to get some. No lock held, as with the next two.
+// Returns how often held memory or file space was released; the caller reads it before it tries to get some. The next two, too: no lock held.
 uint64_t writer_released(struct writer *writer);
 
 // Waits for room for the job's output. Returns ROOM_AGAIN when writer_released() is no longer `seen`: try again. ROOM_THROUGH:
@@ -312,8 +312,8 @@ void spool_compact(struct spool *spool);
 // WRITER_LATEST, at the end of the job: makes its last line all of its output, to be written as with WRITER_GROUP.
 void spool_keep_latest(struct spool *spool);
 
-// What is ready of a small output, tag and receipt included, may be one piece. True if the output fits in one: it is
-// not too long, not in a rope, and not the rest of a line with a tag.
+// True if what is ready of the output, with its tag and its receipt, can be held as one piece: it is not too long, not
+// in a rope, and not the rest of a line with a tag.
 bool spool_fits_piece(const struct spool *spool);
 
 // Copies what is ready into a piece. False with errno if there is no room for it.
@@ -330,9 +330,9 @@ bool stream_to_rope(struct spool *spool, int i, size_t until, bool force);
 // moved. False with errno if there is no room for all.
 bool spool_to_ropes(struct spool *spool);
 
-// The next three under the lock of the writer.
+// The next three are called with the writer's lock held.
 
-// A spool without output, from the free list.
+// Returns a spool without output, from the free list.
 struct spool *spool_new_locked(struct writer *writer);
 
 // Keeps the spool for the next job, with its block and the memory of its tag.

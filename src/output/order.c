@@ -50,7 +50,7 @@ static void ring_set(struct ring *ring, uint64_t n, struct ref ref) {
 	*ring_slot(ring, n) = ref;
 }
 
-// Forgets the first. An empty ring that was large gives its memory back.
+// Removes the first reference. An empty ring that was large gives its memory back.
 static void ring_pop(struct ring *ring) {
 	++ring->first;
 	if (ring->end < ring->first) {
@@ -68,7 +68,7 @@ static void ring_pop(struct ring *ring) {
 struct output_queue *output_queue_init(struct output_queue *queue) {
 	list_init(&queue->all);
 	list_init(&queue->ready);
-	queue->window.first = queue->window.end = 1; // orders count from 1
+	queue->window.first = queue->window.end = 1; // jobs' numbers count from 1
 	return queue;
 }
 
@@ -113,7 +113,7 @@ void output_queue_refresh(struct writer *writer, struct output_queue *queue) {
 		break;
 	}
 	if (!list_is_empty(&writer->waiters)) {
-		cond_broadcast(&writer->changed); // one of them may be the next now
+		cond_broadcast(&writer->changed); // a job that waits may be the next one now
 	}
 	enum ref_kind first = ring_get(window, window->first).kind;
 	bool is_ready = !ring_is_empty(&queue->writable) || (first != REF_NONE && first != REF_OPEN);

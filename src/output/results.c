@@ -175,7 +175,7 @@ void results_free(struct results *results, bool unlink_files) {
 	for (int i = 0; i < 2; ++i) {
 		struct kept_stream *kept = &results->stream[i];
 		if (unlink_files && kept->path && unlink(kept->path) != 0) {
-			note_error(results, kept, errno); // nobody asks any more: there is nothing to be done about it
+			note_error(results, kept, errno); // nobody reads this error any more: the file just stays
 		}
 		free(kept->path);
 		buf_fini(&kept->memory);

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 enum {
-	UNUSED_SPOOLS = 8,       // kept beyond one for each open spool
+	UNUSED_SPOOLS = 8,       // free spools that are kept, beyond one for each open spool
 	SMALL_MAX = 32 * 1024,  // bytes of an output that is held as one piece
 };
 
@@ -58,7 +58,7 @@ void spool_set_receipt(struct spool *spool, const char *mem, size_t len) {
 
 // ---- pieces
 
-// What stands in front of a piece's bytes.
+// The facts in front of a piece's bytes.
 struct piece_head {
 	uint32_t tag_len, receipt_len;
 	uint32_t len[STREAMS];
@@ -132,7 +132,7 @@ bool spool_to_ropes(struct spool *spool) {
 	bool all = true;
 	for (int i = 0; i < STREAMS; ++i) {
 		all = stream_to_rope(spool, i, area_ready(&spool->stream[i]), false) && all;
-		buf_fini(&spool->recent[i]); // nobody looks any more
+		buf_fini(&spool->recent[i]); // nobody looks at the last lines of this job any more
 	}
 	if (all) {
 		free(spool->block);
@@ -147,7 +147,7 @@ static bool ends_line(char c) {
 	return c == '\n' || c == '\r';
 }
 
-// The last line of the bytes that is not empty, without its end. Returns its length, which is at most RECENT.
+// Finds the last line of the bytes that is not empty, without its end. Returns its length, which is at most RECENT.
 static size_t last_line(const struct buf *recent, const char **ret_line) {
 	const char *start = buf_str(recent), *end = start + recent->len;
 	while (end > start && ends_line(end[-1])) {
@@ -161,7 +161,7 @@ static size_t last_line(const struct buf *recent, const char **ret_line) {
 	return (size_t)(end - line);
 }
 
-// The last line of the stream that was written last, else of the other one.
+// Finds the last line of the stream that was written last or, if that has none, of the other one. Returns its length.
 static size_t latest_line(const struct spool *spool, const char **ret_line) {
 	size_t len = last_line(&spool->recent[spool->latest], ret_line);
 	return len > 0 ? len : last_line(&spool->recent[!spool->latest], ret_line);
@@ -247,7 +247,7 @@ struct spool *spool_split_locked(struct spool *spool) {
 			moved->tag = source->tag;
 			source->tag = (struct tag_state){.in_line = false};
 		}
-		rope_split(&source->rope, source->ready, &moved->rope); // what ends within a piece, after spool_reset(), stays
+		rope_split(&source->rope, source->ready, &moved->rope); // a piece of which only a part is ready, after spool_reset(), stays
 		moved->ready = stream_held(moved);
 		if (rest > 0) {
 			memcpy(spool_area(spool, i), spool_area(part, i) + ready, rest);

@@ -10,8 +10,8 @@
 
 enum { WIDE_PIPE = 1 << 20 };
 
-// Moves bytes of the area up to `until` to the rope. If memory and disk are full, waits until some is free, or finds
-// another way for them; the caller looks again.
+// Moves bytes of the area up to `until` to the rope. If memory and disk are full, waits until some is free, or passes
+// the bytes through, or gives them up. The caller then looks whether there is room.
 static void to_rope_or_wait(struct spool *spool, int i, size_t until) {
 	if (stream_to_rope(spool, i, until, false)) {
 		return;
@@ -37,7 +37,7 @@ static void to_rope_or_wait(struct spool *spool, int i, size_t until) {
 	}
 }
 
-// Makes room in the area, of at least a half. May block as to_rope_or_wait() does.
+// Makes room in the area: at least half of it. May block as to_rope_or_wait() does.
 static void spool_make_room(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
 	while (stream->len > area_size(i) / 2 && !spool->lost) {
@@ -47,7 +47,7 @@ static void spool_make_room(struct spool *spool, int i) {
 				return;
 			}
 		}
-		// only whole lines where there are any: the incomplete one is short then, and may stay
+		// moves only whole lines, if there are any: the incomplete line is short then, and may stay
 		size_t ready = area_ready(stream);
 		to_rope_or_wait(spool, i, ready > stream->start ? ready : stream->len);
 		spool_compact(spool);
@@ -97,7 +97,7 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	}
 }
 
-// Called before the job's thread touches its spool.
+// The job's thread calls this before it touches its spool.
 static void spool_enter(struct spool *spool) {
 	if (spool_is_line_ordered(spool)) {
 		writer_enter(spool);
@@ -107,8 +107,8 @@ static void spool_enter(struct spool *spool) {
 	}
 }
 
-// True if the job streams its stdout through from now on: it is alone and writes much, so that a small output stays one write.
-// Not after a loss: the output would look as if nothing were missing.
+// True if the job streams its stdout through from now on: it is alone and writes much. (A small output stays one write.) Never
+// true after a loss: the output would look as if nothing were missing.
 static bool spool_goes_live(struct spool *spool, int i, int fd) {
 	if (i != 0 || spool->lost || spool->mode != WRITER_GROUP || spool->stream[0].bytes < AREA_OUT / 2 ||
 	    !atomic_load_relaxed(&spool->live)) {
@@ -278,7 +278,7 @@ uint64_t spool_bytes(const struct spool *spool, int stream) {
 
 void spool_tail(const struct spool *spool, int i, size_t n, struct buf *buf) {
 	const struct buf *recent = &spool->recent[i];
-	size_t held = spool->mode == WRITER_GROUP ? (size_t)stream_held(&spool->stream[i]) : n; // what waits until the end
+	size_t held = spool->mode == WRITER_GROUP ? (size_t)stream_held(&spool->stream[i]) : n; // of a group, only the bytes that are not yet written
 	size_t len = n < held ? n : held;
 	len = len < recent->len ? len : recent->len;
 	buf_add(buf, buf_str(recent) + recent->len - len, len);

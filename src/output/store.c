@@ -12,7 +12,7 @@
 
 enum {
 	PIECE_COST = 32,        // bytes of memory that a piece costs beside its own bytes
-	ROPE_MEM = 1024 * 1024, // a rope of this length takes no more memory, which is left to the others
+	ROPE_MEM = 1024 * 1024, // a longer rope takes no more memory, which is left to the other ropes
 };
 
 struct store *store_create(size_t bound, const char *dir) {
@@ -91,7 +91,7 @@ static void rope_push(struct rope *rope, struct piece piece) {
 	rope->len += piece.len;
 }
 
-// Makes a piece of memory of the bytes. Returns how many, or 0.
+// Copies the bytes into a piece in memory. Returns how many it has copied, or 0.
 static size_t piece_copy(struct store *store, const char *mem, size_t len, bool force, struct piece *ret_piece) {
 	if (!charge(store, len, force)) {
 		return 0;
@@ -110,7 +110,7 @@ size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t 
 		if (n == 0) {
 			n = piece_write(store, rest, left, /* whole */ false, &piece);
 		}
-		if (n == 0) { // the last resort is memory that was to be left to others
+		if (n == 0) { // the last resort is memory that was to be left to other ropes
 			int error = errno;
 			n = piece_copy(store, rest, left, force, &piece);
 			errno = error;
@@ -160,7 +160,7 @@ void rope_split(struct rope *from, uint64_t len, struct rope *to) {
 	while (from->len > 0 && to->len + rope_first(from) <= len) {
 		struct piece *piece = &from->piece[from->first++];
 		rope_push(to, *piece);
-		to->start += from->start; // of the first piece alone
+		to->start += from->start; // bytes dropped from the first piece
 		to->len -= from->start;
 		from->len -= piece->len - from->start;
 		from->start = 0;

@@ -28,7 +28,7 @@ struct store {
 
 struct piece {
 	union {
-		char *mem;        // of malloc()
+		char *mem;        // allocated with malloc()
 		uint64_t offset;  // in the file
 	};
 	uint32_t len;
@@ -48,8 +48,8 @@ struct rope {
 struct store *store_create(size_t bound, const char *dir);
 void store_destroy(struct store *store);
 
-// Takes `len` bytes (1 to PIECE_MAX) of malloc(). Returns false with errno if neither memory nor the file has room: they are
-// still the caller's then.
+// Makes a piece of the `len` bytes (1 to PIECE_MAX) at `mem`, which malloc() has allocated, and takes them over. Returns
+// false with errno if neither memory nor the file has room: the caller still owns them then.
 bool store_take(struct store *store, char *mem, size_t len, struct piece *ret_piece);
 
 // Copies bytes of the piece to `to`. Returns 0, or -1 with errno if they cannot be read back.
@@ -68,7 +68,7 @@ ssize_t rope_peek(struct store *store, const struct rope *rope, char *scratch, c
 // Forgets the first `n` bytes, which are at most those of the first piece. Returns true if that was all of it.
 bool rope_drop(struct store *store, struct rope *rope, size_t n);
 
-// How many bytes of the first piece there still are.
+// Returns how many bytes of the first piece are left.
 size_t rope_first(const struct rope *rope);
 
 // Appends pieces from the front of `from` as long as they have `len` bytes at most together; `to` was empty.

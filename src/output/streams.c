@@ -48,7 +48,7 @@ static void wait_writable(struct streams *streams, int stream) {
 	}
 }
 
-// As streams_put(), past the gathering.
+// As streams_put(), but writes the bytes at once and gathers none.
 static size_t sink_write_some(struct streams *streams, int stream, const char *mem, size_t len, bool wait) {
 	struct sink *sink = &streams->sink[stream];
 	while (!sink->dead) {
@@ -184,7 +184,7 @@ size_t streams_put_tagged(struct streams *streams, int stream, const char *tag, 
 			state->tail_at += n;
 			continue;
 		}
-		until -= ends_here && state->tail_at < tail_len; // the tail comes first
+		until -= ends_here && state->tail_at < tail_len; // the tail of the tag comes before the end of the line
 		size_t n = streams_put(streams, stream, at, (size_t)(until - at), wait);
 		if (n == 0) {
 			break;
@@ -208,10 +208,10 @@ static ssize_t sink_splice(struct streams *streams, int stream, int fd) {
 			continue;
 		}
 		if (errno != EAGAIN) {
-			sink->splice = false; // not between these two (a terminal, O_APPEND), or a failure that write will name
+			sink->splice = false; // splice(2) cannot join these two (a terminal, O_APPEND), or a write(2) will report the same failure
 			break;
 		}
-		// EAGAIN may be about either end, and about a full one even at end of file
+		// EAGAIN may mean that the input is empty, or that the output is full, even if the input has ended
 		struct pollfd there = {.fd = fd, .events = POLLIN};
 		int ready = poll(&there, 1, 0);
 		if (ready == 0) {

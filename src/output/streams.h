@@ -1,7 +1,7 @@
 // The two descriptors that output goes to, and the one buffer in which small pieces gather and tags are put in.
 //
-// Used by one thread at a time: the one that has the turn to write (turn.c). What would block is left to a thread that
-// may: with `wait` false nothing here blocks on a pipe or a socket.
+// Used by one thread at a time: the one that has the turn to write (turn.c). If `wait` is false, no call blocks on a
+// pipe or a socket: what would block is left to a thread that may wait.
 
 #pragma once
 
@@ -18,7 +18,7 @@ struct sink {
 	bool nowait;        // a pipe or socket, and the kernel knows RWF_NOWAIT for it
 	bool splice;        // splice(2) is worth a try
 	bool dead;          // failed: everything is discarded
-	bool is_tty;        // which stops taking bytes at Ctrl-S
+	bool is_tty;        // a terminal: it takes no bytes after Ctrl-S
 };
 
 struct streams {
@@ -30,14 +30,14 @@ struct streams {
 	int stream;         // the stream of the gathered bytes
 	uint64_t unread;    // bytes that were discarded because nobody had read them at write_limit()
 	bool gave_up;
-	struct buf shown;   // a tag as a terminal gets it
+	struct buf shown;   // a tag in the form in which a terminal gets it
 };
 
 // Where in a line the tagged stream is; all zero: at the start of one.
 struct tag_state {
 	bool in_line;
 	size_t at;          // bytes of the tag that are already put
-	size_t tail_at;     // the same for the part of the tag that stands before the end of the line
+	size_t tail_at;     // bytes already put of the part of the tag that stands before the end of the line
 };
 
 // `failed` is called at each sink's first failure, with the stream and errno; that stream is discarded from then on. The
@@ -45,8 +45,8 @@ struct tag_state {
 void streams_init(struct streams *streams, int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg);
 void streams_fini(struct streams *streams);
 
-// Takes bytes of the stream (0 stdout, 1 stderr), gathered or written. Returns how many, all or fewer; 0 only if it
-// would block and `wait` is false.
+// Takes bytes of the stream (0 stdout, 1 stderr), and gathers or writes them. Returns how many it has taken, all or
+// fewer; 0 only if it would block and `wait` is false.
 size_t streams_put(struct streams *streams, int stream, const char *mem, size_t len, bool wait);
 
 // As streams_put(), with the tag in front of every line. As in GNU parallel a carriage return ends a line too, an empty stream

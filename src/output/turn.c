@@ -121,7 +121,7 @@ void writer_pass(struct spool *spool, int stream) {
 
 // ---- the turn itself
 
-// The spool to go on with, or NULL: nothing may be written now.
+// Returns the spool to go on with, or NULL: nothing may be written now.
 static struct spool *turn_next(struct writer *writer) {
 	if (writer->current || list_is_empty(&writer->ready)) {
 		return writer->current;
@@ -153,10 +153,10 @@ static void *flusher_main(void *arg) {
 	return NULL;
 }
 
-// Gives the turn to the flusher. False if there is none and none can be had.
+// Gives the turn to the flusher. Returns false if there is no flusher and none can be started.
 static bool turn_hand_over(struct writer *writer) {
 	if (writer->flusher_state == FLUSHER_NONE) {
-		mutex_unlock(&writer->lock); // the turn keeps others from coming here
+		mutex_unlock(&writer->lock); // no other thread comes here meanwhile, as this one has the turn
 		int error = thread_start(&writer->flusher, flusher_main, writer, FLUSHER_STACK);
 		mutex_lock(&writer->lock);
 		writer->flusher_state = error ? FLUSHER_IMPOSSIBLE : FLUSHER_RUNS;

@@ -8,9 +8,9 @@
 
 // ---- what jobs leave
 
-// Holds what is ready of the spool for later: as a piece, or as a spool, which is `spool` itself if the job has ended; of such a job
-// nothing else is left. Returns its reference. Blocks as spool_make_room() does unless the job has ended, but loses nothing. Called
-// and returns with the lock held; releases it.
+// Holds what is ready of the spool for later, as a piece or as a spool: the latter is `spool` itself if the job has ended, for
+// then all of it is ready. Returns its reference. Blocks as spool_make_room() does unless the job has ended, but loses nothing.
+// Called and returns with the lock held; releases it meanwhile.
 static struct ref spool_park_locked(struct spool *spool, bool ended) {
 	struct writer *writer = spool->writer;
 	struct spool *part = ended ? spool : spool_split_locked(spool);
@@ -32,7 +32,7 @@ static struct ref spool_park_locked(struct spool *spool, bool ended) {
 	return (struct ref){REF_SPOOL, .spool = part};
 }
 
-// As writer_lines(). Called and returns with the lock held; releases it.
+// As writer_lines(), but is called and returns with the lock held; releases it meanwhile.
 static void write_lines_locked(struct spool *spool) {
 	struct writer *writer = spool->writer;
 	while (!spool->has_turn && spool_is_ready(spool) && spool_is_next(spool)) {
@@ -97,7 +97,7 @@ void spool_finish(struct spool *spool) {
 		spool_keep_latest(spool);
 	}
 	if (spool_is_line_ordered(spool)) {
-		writer_enter(spool); // for good
+		writer_enter(spool); // never left: the spool stays out of reach of output_queue_promote()
 	}
 	for (int i = 0; i < STREAMS; ++i) {
 		spool_end_line(spool, i, spool->stream[i].len);
@@ -105,7 +105,7 @@ void spool_finish(struct spool *spool) {
 	mutex_lock(&writer->lock);
 	writer->idle -= spool->idle;
 	spool->idle = false;
-	bool has_rest = spool_is_ready(spool) || spool->receipt.len > 0; // its lines may still wait to be written
+	bool has_rest = spool_is_ready(spool) || spool->receipt.len > 0; // something of the job still waits to be written
 	bool is_first = spool->has_turn || (has_rest && spool_is_next(spool) && turn_is_free(writer));
 	struct ref ref = has_rest && !is_first ? spool_park_locked(spool, true) : (struct ref){.kind = REF_DONE};
 	--writer->open;
@@ -194,7 +194,7 @@ int writer_destroy(struct writer *writer, uint64_t *ret_unread) {
 	for (const struct list *at = writer->queues.prev; at != &writer->queues;) { // backwards: a queue that is freed may free those that follow it
 		struct output_queue *queue = list_entry(at, struct output_queue, all);
 		at = at->prev;
-		queue->closed = true; // numbers that never came hold nobody up any more
+		queue->closed = true; // jobs whose numbers never came hold nobody up any more
 		output_queue_refresh(writer, queue);
 	}
 	turn_pump(writer);

@@ -42,13 +42,13 @@ enum writer_mode {
 };
 
 struct writer_config {
-	bool keep_order;          // by sequence within each queue (batch)
+	bool keep_order;          // output in the order of the jobs' numbers within each queue (batch)
 	size_t spool_mem;         // bytes of held output in memory, over all jobs; beyond it unlinked files
 	const char *spool_dir;
 	int out_fd, err_fd;       // 1 and 2
 	// Called once for each stream, at its first failure to write: stream 0 stdout, 1 stderr, 2 spool; errno in `error`. Any
-	// thread, no lock held. EPIPE on stdout is the caller's to answer quietly. Later output to that stream is discarded; the
-	// other stream is still written.
+	// thread, no lock held. The caller should say nothing about EPIPE on stdout. Later output to that stream is discarded;
+	// the other stream is still written.
 	void (*failed)(void *arg, int stream, int error);
 	// Called with the receipts of jobs, one behind the other, once all of their output has been written (or has failed).
 	// Any thread, but one at a time; no lock held.
@@ -78,16 +78,16 @@ void output_queue_close(struct writer *writer, struct output_queue *queue);
 // before either has a spool or is closed. Without keep_order it does nothing.
 void output_queue_follow(struct writer *writer, struct output_queue *queue, struct output_queue *before);
 
-// Opens the spool of the job with number `order` (from 1, without gaps) in its queue, to be shown as `mode` says; with
-// queue NULL it has no rank in the order, and waits for nobody. Costs next to nothing until a byte comes. `tag`, if not
-// NULL, is put in front of every line of both streams (copied, `tag_len` bytes), as GNU parallel does: a carriage return
-// ends a line too, an empty output has no tag, a last line without a newline gets none. Memory of finished spools is used
-// again. A spool is used by one thread at a time.
+// Opens the spool of the job with number `order` (from 1, without gaps) in its queue, to be shown as `mode` says. If
+// `queue` is NULL, the job has no rank in the order, and waits for nobody. A spool costs next to nothing until a byte
+// comes. `tag` (copied, `tag_len` bytes), if not NULL, is put in front of every line of both streams, as GNU parallel
+// does: a carriage return ends a line too, an empty output has no tag, a last line without a newline gets none. Memory of
+// finished spools is used again. A spool is used by one thread at a time.
 struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint64_t order, enum writer_mode mode,
                          const char *tag, size_t tag_len);
 
-// Reads what is there from the non-blocking pipe (stream 0 or 1) into the spool, or right through; as
-// struct output_reader.readable of process/child.h: bytes taken, 0 at end, -1 with errno. Blocks in two cases only: the job
+// Reads what is there from the non-blocking pipe (stream 0 or 1) into the spool, or passes it right through. Returns what
+// output_reader.readable of process/child.h does: bytes taken, 0 at end, -1 with errno. Blocks in two cases only: the job
 // streams live and the reader of stdout is slow, or the disk is full (see above).
 ssize_t spool_readable(struct spool *spool, int stream, int fd);
 
@@ -100,9 +100,9 @@ void spool_add_shown(struct spool *spool, const char *mem, size_t len);
 // The next step of the job begins: spool_reset() does not take back what was written so far.
 void spool_mark(struct spool *spool);
 
-// From any thread: the job is alone. Nothing else runs or will be written before it, and no retry will take its output
-// back. WRITER_GROUP then passes a stdout of more than some 24 KiB straight through, and nobody else writes until the job has
-// ended. For WRITER_LINE_BUFFER it means nothing.
+// Says, from any thread, that the job is alone: nothing else runs or will be written before it, and no retry will take its
+// output back. WRITER_GROUP then passes a stdout of more than some 24 KiB straight through, and nobody else writes until the
+// job has ended. For WRITER_LINE_BUFFER it means nothing.
 void spool_set_live(struct spool *spool);
 
 // Says for config.stalls which job's attempt fills the spool from now on; NULL: the attempt has ended.
@@ -128,19 +128,19 @@ void spool_complete(struct spool *spool, int stream);
 // to the size, or 0 if there is no line. From any thread, until spool_finish(). Does not wait for a reader.
 size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size);
 
-// Bytes of each stream so far, without those taken back by spool_reset().
+// Returns the bytes of the stream so far, without those taken back by spool_reset().
 uint64_t spool_bytes(const struct spool *spool, int stream);
 
-// Appends the last `n` bytes of the stream, at most 8 KiB. For WRITER_GROUP what has been written is not among them.
+// Appends the last `n` bytes of the stream, at most 8 KiB. For WRITER_GROUP, without those that were already passed on to the reader.
 void spool_tail(const struct spool *spool, int stream, size_t n, struct buf *buf);
 
 // Sets what config.written() gets when this job's output is written (copied). For a job that has ended, right before
 // spool_finish().
 void spool_set_receipt(struct spool *spool, const char *mem, size_t len);
 
-// The job has ended: its output is written now, or when it is the next of its queue. The spool is gone.
+// Ends the spool of a job that has ended: its output is written now, or when the job is the next of its queue. The spool is gone.
 void spool_finish(struct spool *spool);
 
-// The job with this number in the queue has no spool and never will (cancelled before it started, or its output is not
-// captured). With keep_order those behind it wait for this call.
+// Says that the job with this number in the queue has no spool and never will: it was cancelled before it started, or
+// its output is not captured. With keep_order the jobs behind it wait for this call.
 void writer_skip(struct writer *writer, struct output_queue *queue, uint64_t order);

@@ -107,7 +107,7 @@ static unsigned find_slotless(const struct lanes *slotless, uint64_t from) {
 	return i < LANES_SLOTLESS ? i : LANES_SLOTLESS - 1;
 }
 
-// The first row of the machine that is free, or its last one.
+// Returns the first row of the machine that is free, or its last one.
 static unsigned find_row(const struct attempts *all, const char *host) {
 	const struct machine_rows *machine = machines_find(all->rows, host);
 	unsigned row = machine->first, last = machine->first + (machine->rows > 0 ? machine->rows - 1 : 0);
@@ -148,7 +148,7 @@ static struct attempt_span from_running(const struct running_attempt *running, e
 	};
 }
 
-// Passes the attempt (NULL: none) on as one without an end, and frees it.
+// Passes on the attempt, unless it is NULL, as one without an end, and frees it.
 static void leave(struct attempts *all, struct running_attempt *running, uint64_t now) {
 	if (running) {
 		struct attempt_span attempt = from_running(running, ATTEMPT_LEFT, now);

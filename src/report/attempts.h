@@ -10,9 +10,9 @@
 #include "log/running.h"
 
 enum {
-	MACHINES_MAX = 1 << 12,  // more, of a damaged log, are counted as the last of these by name
-	MACHINES_ROWS = 1 << 14, // rows of all machines
-	LANES_SLOTS = 1 << 14,   // higher slots, of a damaged log, are drawn as the last of these
+	MACHINES_MAX = 1 << 12,  // further machines, which only a damaged log has, are counted as the last of these by name
+	MACHINES_ROWS = 1 << 14, // the most rows of all machines together
+	LANES_SLOTS = 1 << 14,   // higher slots, which only a damaged log has, are drawn as the last of these
 	LANES_SLOTLESS = 1 << 10,
 };
 
@@ -35,7 +35,7 @@ struct attempt_span {
 	const struct event_job_end *end;
 };
 
-// Appends `before` and the command that the attempt ran, cut after `max` bytes; nothing if the log has lost it or it is empty.
+// Appends `before` and the command of the attempt, cut after `max` bytes; nothing if the log has lost the command, or it is empty.
 void attempt_add_command(struct buf *buf, const char *before, const struct attempt_span *attempt, size_t max);
 
 // Appends the job with its role and step: "tests#3", "tests#3 on_failure", "tests#3 then 2"; the batch's name in at
@@ -51,8 +51,8 @@ typedef void attempt_fn(void *arg, const struct attempt_span *attempt);
 // Lanes of one kind.
 struct lanes {
 	struct lane {
-		uint64_t end;        // event time, of the last attempt in it that has ended
-		bool is_taken;       // by an attempt that runs
+		uint64_t end;        // event time: the end of the last attempt in the lane that has ended
+		bool is_taken;       // an attempt runs in the lane
 	} *lanes;
 	size_t cap;
 	unsigned n;              // in use so far
@@ -69,7 +69,7 @@ struct machine_rows {
 struct machines {
 	struct machine_rows *machines; // sorted by name, that of the run first
 	size_t n, cap;
-	unsigned rows;           // of all, after machines_set_rows()
+	unsigned rows;           // rows of all machines, after machines_set_rows()
 };
 
 void machines_fini(struct machines *machines);
@@ -82,13 +82,13 @@ void machines_leave(struct machines *machines, const char *host, unsigned nslots
 // the run.
 bool machines_set_rows(struct machines *machines);
 
-// The machine of that name, or the last one if there is none; NULL if there are no machines. Borrowed.
+// Returns the machine of that name, or the last one if no machine has it; NULL if there are no machines. Borrowed.
 struct machine_rows *machines_find(const struct machines *machines, const char *host);
 
-// The machine that the row belongs to, after machines_set_rows(). Borrowed.
+// Returns the machine that the row belongs to, after machines_set_rows(). Borrowed.
 const struct machine_rows *machines_at(const struct machines *machines, unsigned row);
 
-// Ready with `fn` and `arg` set and the rest zero.
+// The caller sets `fn` and `arg`, and zeroes the rest.
 struct attempts {
 	attempt_fn *fn;
 	void *arg;
@@ -98,8 +98,8 @@ struct attempts {
 	struct lanes slots, slotless;
 };
 
-// An event_fn: `arg` is the struct attempts. Calls `fn` for the attempt that the event starts or ends. A job that was up to
-// date or never ran has none.
+// An event_fn: `arg` is the struct attempts. Calls `fn` for the attempt that the event starts or ends, but not for a job
+// that was up to date or never ran.
 void attempts_on_event(void *arg, const struct event *event);
 
 // Calls `fn` with ATTEMPT_LEFT for each attempt that has not ended, as if it ended with the last event, and frees the

@@ -23,7 +23,7 @@ struct sum {
 struct known {
 	char *key;               // the batch's name, and for a command a NUL and the command
 	struct sum all;
-	struct sum taken;        // of a batch: of the jobs that this run has started
+	struct sum taken;        // of a batch: the part of `all` that belongs to jobs that this run has started
 };
 
 struct former_run {
@@ -64,7 +64,7 @@ static struct known *find(const struct former_run *former, const char *batch, co
 	return number != MAP_NONE ? &former->known[number] : NULL;
 }
 
-// The index of the batch or the command in `known`, to which it is added if there is room; or MAP_NONE.
+// Returns the index of the batch or the command in `known`, to which it is added if there is room; or MAP_NONE.
 static uint32_t index_of(struct former_run *former, const char *batch, const char *command, size_t len) {
 	struct buf key = BUF_INIT;
 	add_key(&key, batch, command, len);
@@ -115,7 +115,7 @@ void former_run_take(struct former_run *former, const struct event_job_start *st
 	}
 }
 
-// The mean time of the jobs of the batch that are still to come, or of all if none is; NOT_KNOWN if the former run had none.
+// Returns the mean time of the jobs of the batch that are still to come, or of all if none is; NOT_KNOWN if the former run had none.
 static uint64_t former_mean(const struct former_run *former, const char *batch) {
 	const struct known *known = find(former, batch, NULL, 0);
 	if (!known) {
@@ -145,25 +145,25 @@ uint64_t eta_mean(const struct run_stats *stats) {
 	return mean(&sum, NOT_KNOWN);
 }
 
-// At most 30 years: jobs at a low rate may take longer than a number can say.
+// Returns the time as a number, but at most 30 years: jobs at a low rate may take longer than a number can say.
 static uint64_t to_time(double ns) {
 	double most = 1e9 * (double)NS_PER_S;
 	return (uint64_t)(ns < most ? ns + 0.5 : most);
 }
 
-// The rest of a batch.
+// What is left to do of a batch.
 struct rest {
 	double work;           // nanoseconds of slots
 	double alone;          // nanoseconds until it is done, if it had all the slots that it can use
 	double weight;         // its weight among the batches that have work left and need slots
 };
 
-// `takes`: the slot-time of one of its jobs.
+// Returns what is left of the batch. `takes`: the slot-time of one of its jobs.
 static struct rest rest_of(const struct stats_batch *batch, const struct status_batch *counts, uint64_t takes, unsigned slots, uint64_t now) {
 	uint64_t jobs = u64_minus(counts->jobs, counts->finished), left = u64_minus(jobs, counts->running);
 	uint64_t at_once = batch->facts.max_parallel > 0 && batch->facts.max_parallel < jobs ? batch->facts.max_parallel : jobs;
 	double width = batch->width > 0 ? batch->width : 1, most = (double)at_once * width;
-	struct rest rest = {.work = ((double)left + (double)counts->running / 2) * (double)takes}; // what runs is half done
+	struct rest rest = {.work = ((double)left + (double)counts->running / 2) * (double)takes}; // a job that runs counts as half done
 	if (left == 0) {
 		rest.alone = counts->running > 0 ? (double)takes / width - (double)u64_minus(now, batch->last_start) : 0;
 		rest.alone = rest.alone > 0 ? rest.alone : 0;
@@ -203,5 +203,5 @@ uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, co
 		double own = shared > rests[i].alone ? shared : rests[i].alone;
 		batches[i].eta = to_time(own < all ? own : all);
 	}
-	return all > 0 || sum.running == 0 ? to_time(all) : NOT_KNOWN; // what runs is late, and may take as long again
+	return all > 0 || sum.running == 0 ? to_time(all) : NOT_KNOWN; // all that is left runs longer than expected, and may take as long again
 }

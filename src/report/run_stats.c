@@ -9,9 +9,9 @@
 #include "base/units.h"
 
 enum {
-	BITS = 5,               // of the buckets of durations: their middle is right within 1.6 %
-	TEXT_MAX = 64 * 1024,   // of a command or a tail that is kept
-	SHARED = STATS_BATCHES, // the entry of later batches
+	BITS = 5,               // `bits` of the buckets of durations: the middle of each is right within 1.6 %
+	TEXT_MAX = 64 * 1024,   // the most bytes of a command or a tail that are kept
+	SHARED = STATS_BATCHES, // the entry that later batches share
 };
 
 // ---- the middle of many durations ----
@@ -28,7 +28,7 @@ static void histogram_add(struct histogram *histogram, uint64_t value) {
 	++histogram->counts[bucket_of(value, BITS)];
 }
 
-// The median, of two the lower one; 0 if there are no durations.
+// Returns the median, the lower one of two; 0 if there are no durations.
 static uint64_t histogram_median(const struct histogram *histogram) {
 	uint64_t rank = (histogram->n + 1) / 2;
 	unsigned bucket = 0;
@@ -126,7 +126,7 @@ static void note_start(struct run_stats *stats, const struct event_run_start *ev
 	stats->start = stats->slots_since = at;
 }
 
-// The event time, not before the run's start, in whole microseconds since then.
+// Returns the event time, not before the run's start, in whole microseconds since then.
 static uint64_t in_whole_us(const struct run_stats *stats, uint64_t at) {
 	return stats->start + (at > stats->start ? event_us(at - stats->start) * 1000 : 0);
 }
@@ -189,7 +189,7 @@ static uint64_t duration(const struct result *result) {
 	return event_us(result_wall(result)) * 1000;
 }
 
-// A job is listed once, by its longest attempt.
+// Lists the job if it is one of the slowest: once, by its longest attempt.
 static void note_slow(struct run_stats *stats, const struct event_job_end *end, uint64_t wall) {
 	struct event_job_end **slowest = stats->slowest;
 	bool is_again = end->id.attempt > 1 || end->id.step > 0;
@@ -259,7 +259,7 @@ static void count_attempt(struct run_stats *stats, struct stats_batch *batch, co
 	}
 }
 
-// What cuts the run short is one reason for all batches.
+// Adds a loss to those with the same reason: skipped jobs by batch, but jobs that the end of the run cut off for all batches together.
 static void note_loss(struct run_stats *stats, const struct event_lost *lost) {
 	bool is_skipped = lost->outcome == OUTCOME_SKIPPED;
 	for (size_t i = 0; i < stats->nlosses; ++i) {
@@ -339,7 +339,7 @@ static void count_lent(struct run_stats *stats, const struct event_lent *lent) {
 		inner->time += time;
 		inner->lent.start = lent->start < inner->lent.start ? lent->start : inner->lent.start;
 	}
-	if (!lent->own) { // else the time is in that of the attempt, or of the run above
+	if (!lent->own) { // else it is a part of the time of the attempt, or of the run above
 		batch_of(stats, lent->id.batch)->slot_time += time;
 	}
 }

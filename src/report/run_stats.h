@@ -34,8 +34,8 @@ struct stats_batch {
 	uint64_t failed_processes; // of counts.failed: each job once, however many items it has
 	uint64_t up_to_date, allowed; // of counts.ok: jobs that were up to date; of counts.failed: jobs that may fail
 	uint64_t retried;       // jobs with more than one attempt at a step
-	uint64_t attempts;      // that have ended
-	uint64_t running;       // attempts now
+	uint64_t attempts;      // attempts that have ended
+	uint64_t running;       // attempts that run now
 	uint64_t first_start, last_end; // event time; 0: none
 	uint64_t slot_time;     // nanoseconds times slots: of attempts that have ended, without long-running ones, and of the further
 	                        // slots that runs in these attempts were lent
@@ -44,7 +44,7 @@ struct stats_batch {
 	uint64_t p50, max;      // nanoseconds of an attempt, by stats_finish(); p50 within 3 %
 	double share;           // of all slot-time, 0 to 1, by stats_finish()
 	uint64_t last_start;    // event time of the last start of an attempt; 0: none
-	unsigned width;         // slots of that attempt
+	unsigned width;         // slots of the attempt that started last
 	struct stats_wait waits[WHY_HOST + 1]; // by enum event_why
 	struct event_batch facts; // its last EVENT_BATCH_START, without the name
 	struct histogram *durations; // of its jobs' attempts; run_stats.c's own
@@ -52,13 +52,13 @@ struct stats_batch {
 
 // A nested run, in a job of this one, and the slots that it was lent.
 struct stats_inner {
-	struct event_lent lent; // the first of them: `start` is the earliest
-	uint64_t times, time;   // how often slots were lent, and nanoseconds on them
+	struct event_lent lent; // the first slot that the run was lent: `start` is the earliest
+	uint64_t times, time;   // how often slots were lent to the run, and nanoseconds on them
 };
 
 struct stats_slots {
 	uint64_t at;            // event time
-	unsigned slots;         // from then on
+	unsigned slots;         // the number of slots from then on
 	const char *why;        // in words, or NULL
 };
 
@@ -66,24 +66,24 @@ struct run_stats {
 	struct event_run_start run; // what EVENT_RUN_START said, without `manifest`, `joblog` and `parent`
 	uint64_t start, end;    // event time; end 0: the log is cut off, or the run goes on
 	uint64_t last;          // event time of the last event: the end of a log that is cut off
-	unsigned slots_now, least_slots, most_slots; // since the start
-	struct stats_slots *changes; // of their number, in order; of those beyond STATS_CHANGES the last is kept, without its reason
+	unsigned slots_now, least_slots, most_slots; // the number of slots now; the least and the most since the start
+	struct stats_slots *changes; // changes of the number of slots, in order; of those beyond STATS_CHANGES the last is kept, without its reason
 	size_t nchanges;
-	bool counts_items;      // jobs are processes of many items (--pack=auto): what counts jobs counts items
+	bool counts_items;      // jobs are processes of many items (--pack=auto): counts of jobs are counts of items
 	struct stats_batch *batches; // in the order of their first event
 	size_t nbatches;
-	uint64_t hidden_batches;     // batches that share an entry
+	uint64_t hidden_batches;     // how many batches share an entry
 	struct stats_batch total;    // sums of the batches, by stats_finish(); without a name, jobs, p50 and share
 	struct event_job_end *slowest[STATS_SLOWEST]; // longest attempt first
 	size_t nslowest;
 	struct event_job_end *failures[STATS_FAILURES]; // in order of their end
-	size_t nfailures;       // listed; total.counts.failed is the number
+	size_t nfailures;       // how many are listed; total.counts.failed is the number of all
 	struct event_lost losses[STATS_LOSSES]; // the first losses with a known reason; `batch` is NULL if several batches had that reason
 	size_t nlosses;
 	struct stats_inner inner[STATS_INNER]; // after stats_finish() the runs of a job stand together, in the order of their starts
 	size_t ninner;
 	uint64_t lent, lent_time; // how many slots all runs in jobs were lent, and nanoseconds on them
-	uint64_t stolen;        // attempts that another slot has taken from its own list
+	uint64_t stolen;        // attempts that a slot has taken from another slot's list
 	struct event_run_end run_end;
 	double busy;            // slot-time divided by slots × wall, 0 to 1, by stats_finish()
 
@@ -103,26 +103,26 @@ void stats_free(struct run_stats *stats);
 // Appends how many slots there were: "1 slot", "8 slots", or "2 to 64 slots".
 void stats_add_slots(struct buf *buf, const struct run_stats *stats);
 
-// Appends at which step and after how many attempts the job has ended, " at step 2 after 3 attempts", where these are not the first.
+// Appends at which step and after how many attempts the job has ended: " at step 2 after 3 attempts"; a first step or attempt is left out.
 void stats_add_attempts(struct buf *buf, const struct event_job *job);
 
-// The name of the machine `host` of an event, for people: NULL is that of the run.
+// Returns the name of the machine `host` of an event, for people: NULL is the machine of the run.
 const char *stats_machine_name(const struct run_stats *stats, const char *host);
 
 // An event_fn: adds the event, and copies what it keeps; `arg` is the struct run_stats.
 void stats_on_event(void *arg, const struct event *event);
 
-// Adds jobs that were queued in the batch, or with less than 0 takes them back: a log does not have these.
+// Adds `jobs` to those queued in the batch; below 0, takes them back. A log does not have these numbers.
 void stats_add_queued(struct run_stats *stats, const char *batch, int64_t jobs);
 
-// The index of the batch of that name in stats->batches, or MAP_NONE: there is none, or it shares an entry.
+// Returns the index of the batch of that name in stats->batches, or MAP_NONE: there is none, or it shares an entry.
 uint32_t stats_find(const struct run_stats *stats, const char *name);
 
-// The number of jobs of the batch that have ended, however.
+// Returns the number of jobs of the batch that have ended, in whatever way.
 uint64_t stats_ended(const struct stats_batch *batch);
 
-// The number of jobs of the batch that have ended or run: the sum of ok, failed, cancelled, skipped and running. `jobs` may
-// be more: jobs that were done before the run (--resume), or were queued when the log was cut off.
+// Returns the number of jobs of the batch that have ended or run: the sum of ok, failed, cancelled, skipped and running.
+// `jobs` may be more: jobs that were done before the run (--resume), or were queued when the log was cut off.
 uint64_t stats_jobs(const struct stats_batch *batch);
 
 // Adds the numbers of the batch to the sum, whose `name`, `jobs` and `p50` stay: there is no median of medians.
@@ -132,7 +132,7 @@ void stats_add(struct stats_batch *sum, const struct stats_batch *batch);
 // long-running attempts took; of equals the first. Returns whether each is one of them; the caller frees the list with free().
 bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long);
 
-// Nanoseconds from the start of the run to its end, or to the last event of one that has none.
+// Returns the nanoseconds from the start of the run to its end; if it has none, to the last event.
 uint64_t stats_wall(const struct run_stats *stats);
 
 // Returns the event time at which a picture of the run ends, after stats_finish(): the end of the run, or of an attempt that in
@@ -158,10 +158,10 @@ enum batch_unit { UNIT_COUNT, UNIT_TIME, UNIT_PERCENT };
 // nothing in it.
 extern const struct batch_heading { const char *name; enum batch_unit unit; bool is_optional; } batch_headings[BATCH_COLUMNS];
 
-// Whether the table has the column. Finished statistics (stats_finish()).
+// True if the table has the column; the statistics must be finished (stats_finish()).
 bool batch_column_is_shown(enum batch_column column, const struct run_stats *stats);
 
-// The number in the column's unit, or NOT_KNOWN: there is none, as the median of a batch of which nothing ran.
+// Returns the number in the column's unit; or NOT_KNOWN, such as for the median of a batch of which nothing ran.
 uint64_t batch_column_value(enum batch_column column, const struct stats_batch *batch);
 
 // ---- buckets ----
@@ -177,7 +177,7 @@ static inline unsigned bucket_of(uint64_t number, unsigned bits) {
 	return (octave << bits) + (unsigned)(number >> octave);
 }
 
-// The smallest number of the bucket.
+// Returns the smallest number of the bucket.
 static inline uint64_t bucket_start(unsigned bucket, unsigned bits) {
 	unsigned octave = bucket >> bits > 1 ? (bucket >> bits) - 1 : 0;
 	return (uint64_t)(bucket - (octave << bits)) << octave;
@@ -187,7 +187,7 @@ static inline uint64_t bucket_start(unsigned bucket, unsigned bits) {
 
 enum {
 	SUMMARY_TAIL_LINES = 10,
-	SUMMARY_BRIEF = 10,      // failed jobs without the table
+	SUMMARY_BRIEF = 10,      // failed jobs that are named if there is no table
 	SUMMARY_BATCHES = 20,    // rows of the table; the batches that took the least slot-time share one
 };
 
@@ -195,7 +195,7 @@ struct summary_form {
 	unsigned width;          // columns; 0: no limit
 	bool colour;
 	bool table;              // totals, the table of batches, the slowest, the hint; else SUMMARY_BRIEF of what failed only
-	bool out_seen, err_seen; // what jobs wrote on stdout, stderr has just been shown there: it is not repeated
+	bool out_seen, err_seen; // the user has just seen what jobs wrote on stdout, stderr: it is not repeated
 };
 
 // Appends the totals of finished statistics: "204 jobs in 29.5s: 202 ok, 2 failed; 8 slots, 97% busy".

@@ -11,7 +11,7 @@
 
 static const char red[] = "\033[31m", reverse[] = "\033[7m", plain[] = "\033[m";
 
-enum { ITEM_COLUMNS = 8 }; // of the bar's item, unless it is shorter
+enum { ITEM_COLUMNS = 8 }; // the least columns of the bar's item, unless the item is shorter
 
 // ---- columns ----
 
@@ -30,7 +30,7 @@ void status_cut(struct buf *text, unsigned columns) {
 		at += text_step(text->data + at, text->len - at, &more);
 	}
 	for (size_t n; at < text->len && (n = text_step(text->data + at, text->len - at, &more), more == 0);) {
-		at += n; // belongs to what was taken out
+		at += n; // a character of no width belongs to what was taken out
 	}
 	buf_add(&cut, text->data + at, text->len - at);
 	buf_fini(text);
@@ -77,7 +77,7 @@ int status_percent(const struct status *status) {
 enum line_level {
 	LACKS_NOTHING,
 	LACKS_WHY,             // why the number of slots has changed
-	LACKS_TIMES,           // of the batches
+	LACKS_TIMES,           // the times of the batches
 	LACKS_MEAN, LACKS_LEFT, LACKS_BATCHES, LACKS_RUNNING, LACKS_TIME, LACKS_FAILED,
 };
 
@@ -88,7 +88,7 @@ struct line_builder {
 	const struct status_form *form;
 	enum line_level level;
 	size_t nparts;
-	bool is_short;         // it lacks batches that should be there
+	bool is_short;         // the line lacks batches that should be there
 };
 
 static const char *separator(const struct status_form *form) {
@@ -125,7 +125,7 @@ static void add_batch(struct buf *buf, const struct status_batch *batch, const s
 	}
 }
 
-// What stands behind the batches.
+// Adds what stands behind the batches.
 static void add_tail(struct line_builder *line) {
 	const struct status *status = line->status;
 	bool details = line->form->details;
@@ -268,7 +268,7 @@ static bool add_numbers(struct buf *text, const struct status *status, const str
 		buf_printf(&more, " %llu:%llu", ull(status->finished), ull(u64_minus(status->jobs, status->finished)));
 	}
 	int part = 0;
-	for (; part < 2 && (form->width == 0 || text->len + more.len <= form->width); ++part) { // ASCII
+	for (; part < 2 && (form->width == 0 || text->len + more.len <= form->width); ++part) { // the text is ASCII: its bytes are its columns
 		buf_add(text, more.data, more.len);
 		buf_reset(&more);
 		buf_addc(&more, '=');

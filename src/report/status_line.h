@@ -10,24 +10,24 @@
 
 struct status_batch {
 	const char *name;
-	uint64_t finished;   // jobs that have ended, however
-	uint64_t running;    // attempts
-	uint64_t jobs;       // known so far
-	bool open;           // more may come
+	uint64_t finished;   // jobs that have ended, in whatever way
+	uint64_t running;    // attempts that run
+	uint64_t jobs;       // jobs known so far
+	bool open;           // more jobs may come
 	uint64_t eta;        // nanoseconds left; not shown if it is next to nothing or NOT_KNOWN
 };
 
 struct status {
-	uint64_t finished;   // jobs that have ended, however
-	uint64_t running;    // attempts
+	uint64_t finished;   // jobs that have ended, in whatever way
+	uint64_t running;    // attempts that run
 	const char *awaited; // the pool that the run waits for while it has no slot of it, or NULL
 	unsigned slots;      // the number of slots, if it changes by itself; else 0
 	const char *slots_why; // the reason of the last change, or NULL
-	uint64_t failed;     // of `finished`
-	uint64_t jobs;       // known so far
-	bool open;           // more may come
+	uint64_t failed;     // how many of `finished` have failed
+	uint64_t jobs;       // jobs known so far
+	bool open;           // more jobs may come
 	uint64_t eta;        // nanoseconds left, or NOT_KNOWN
-	uint64_t mean;       // nanoseconds of a job so far, or NOT_KNOWN
+	uint64_t mean;       // the mean nanoseconds of a job so far, or NOT_KNOWN
 	const struct status_batch *batches;
 	size_t nbatches;
 	const char *item;    // the first argument of the job that started last, or its command; or NULL
@@ -58,7 +58,7 @@ void status_add_line(struct buf *buf, const struct status *status, const struct 
 // video; without colour [####    ] stands in front. If it is narrow, the item is cut or left out first, then numbers are.
 void status_add_bar(struct buf *buf, const struct status *status, const struct status_form *form);
 
-// The part of the known jobs that have ended, in percent, or -1 if that is not known.
+// Returns the part of the known jobs that have ended, in percent, or -1 if that is not known.
 int status_percent(const struct status *status);
 
 // ---- eta.c: when the run will be done ----
@@ -78,12 +78,12 @@ void former_run_on_event(void *arg, const struct event *event);
 // A step of a job of this run starts: its time in the former run no longer counts as still to come.
 void former_run_take(struct former_run *former, const struct event_job_start *start);
 
-// The mean slot-time of a job so far in nanoseconds, or NOT_KNOWN.
+// Returns the mean slot-time of a job so far in nanoseconds, or NOT_KNOWN.
 uint64_t eta_mean(const struct run_stats *stats);
 
-// Returns the nanoseconds until the run is done, and sets `eta` of the batches, which are those of `stats` in their order with all their
-// jobs known. What is left of a batch is its jobs times the mean time of its jobs in the former run (or NULL) that are still to come,
-// or of those that have ended; the batches share the slots by weight, and none is done sooner than its rate or max_parallel allows.
-// NOT_KNOWN, and nothing is set, if the former run had none of the batches, and fewer than 3 jobs have ended or less than ETA_FROM_S
-// has passed. NOT_KNOWN if all that is left runs for longer than expected.
+// Returns the nanoseconds until the run is done, and sets `eta` of the batches, which are those of `stats` in their order with
+// all their jobs known. The time left of a batch is its remaining jobs times a mean time: of its jobs in the former run (or NULL)
+// that are still to come, or of those that have ended. The batches share the slots by weight, and none is done sooner than its
+// rate or max_parallel allows. Returns NOT_KNOWN, and sets nothing, if the former run had none of the batches, and fewer than 3
+// jobs have ended or less than ETA_FROM_S has passed. Returns NOT_KNOWN, too, if all that is left runs for longer than expected.
 uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, const struct former_run *former, unsigned slots, uint64_t now);

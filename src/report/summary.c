@@ -10,10 +10,10 @@
 #include <stdarg.h>
 
 enum {
-	SLOWEST = 3,            // named
+	SLOWEST = 3,            // slowest jobs that are named
 	NAME_COLUMNS = 30,
-	COMMAND_COLUMNS = 400,  // of a failed job
-	OUTPUT_COLUMNS = 400,   // of a line
+	COMMAND_COLUMNS = 400,  // columns of a failed job's command
+	OUTPUT_COLUMNS = 400,   // columns of a line of output
 };
 
 static const uint64_t WORTH_A_HINT = 1000000000; // nanoseconds of slot-time
@@ -50,7 +50,7 @@ FP_PRINTF(4, 5) static void add_coloured(struct buf *buf, const struct summary_f
 
 // ---- the first line ----
 
-// "2 failed (1 allowed to)"
+// Adds "2 failed (1 allowed to)".
 static void add_count(struct buf *buf, const struct summary_form *form, const char *style, const char *before, uint64_t n,
                       const char *what, uint64_t part, const char *part_what) {
 	buf_adds(buf, before);
@@ -128,7 +128,7 @@ static void fill_table(struct table *table, const struct run_stats *stats) {
 		table->nothers += batch->name[0] != '\0';
 	}
 	if (table->nothers > 0) {
-		table->others.p50 = NOT_KNOWN; // several medians make none
+		table->others.p50 = NOT_KNOWN; // there is no median of several medians
 		table->rows[table->nrows++] = &table->others;
 	}
 }
@@ -243,7 +243,7 @@ static void add_slowest(struct buf *buf, const struct run_stats *stats, const st
 
 // ---- what failed ----
 
-// The start of the last lines.
+// Returns the start of the last `n` lines.
 static const char *last_lines(const char *text, size_t len, unsigned n) {
 	const char *at = text + len;
 	if (len > 0 && at[-1] == '\n') {
@@ -386,7 +386,7 @@ static void add_clause(struct buf *buf, size_t from, const char *unit, uint64_t 
 	}
 }
 
-// "A#7 (signal 9)"; for what is no item and never ran, the text that says what its batch could not do
+// Adds "A#7 (signal 9)"; for what is no item and never ran, the text that says what its batch could not do.
 static void add_named(struct buf *buf, const struct event_job_end *job) {
 	char how[80];
 	text_add_job(buf, job->id.batch, job->id.number, job->id.seq, SIZE_MAX);

@@ -104,14 +104,14 @@ bool shell_splits(const char *word) {
 
 bool quoting_needs_variable(unsigned position, const char *item, size_t len) {
 	unsigned kind = position & POSITION_KINDS;
-	// in a here-document a plain item could be the delimiter
+	// in a here-document even a plain item could be the delimiter
 	bool is_apart = kind == POSITION_DOCUMENT || ((position & POSITION_APART) && kind == POSITION_DOUBLE);
 	return is_apart || ((position & POSITION_VARIABLE) && kind != POSITION_LITERAL_DOCUMENT && !shell_is_plain(item, len));
 }
 
 void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_t len) {
 	buf_printf(buf, "_item%u=", n);
-	bool is_half = false; // half of a GB18030 character (every second byte of four a digit): bash takes the quote behind for a part of it
+	bool is_half = false; // the last two bytes are half of a GB18030 character, the second one a digit: bash would add a quote to them
 	size_t from = 0;
 	for (size_t i = 1; i < len; ++i) {
 		bool is_pair = (item[i - 1] & 0x80) && item[i] >= '0' && item[i] <= '9';
@@ -125,17 +125,17 @@ void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_
 	buf_adds(buf, "; ");
 }
 
-// Returns bytes that keep the backslash or the $ in front apart from what follows.
+// Returns bytes that keep the backslash or the $ before an item apart from it.
 static const char *separation(unsigned position) {
 	unsigned kind = position & POSITION_KINDS;
 	if (position & POSITION_ESCAPED) {
-		// in "…" a backslash that escapes nothing is one; elsewhere the two vanish as a continued line (XCU 2.2.1).
-		// Inside backticks \\ is \ to the command (XCU 2.6.3)
+		// in "…" another backslash is added, and the two make one; elsewhere a newline, so that both vanish as a
+		// continued line (XCU 2.2.1). Inside backticks the command gets a \ only from \\ (XCU 2.6.3)
 		const char *one = position & POSITION_BACKTICKS ? "\\\\\\" : "\\";
 		return kind == POSITION_DOUBLE || kind == POSITION_DOCUMENT || kind == POSITION_ANSI ? one : "\n";
 	}
 	if (position & POSITION_DOLLAR) {
-		// $$, $(…) and $'…' must not come about; a here-document has no quotes, but an empty `` separates, too
+		// the $ and the item must not make $$, $(…) or $'…': empty quotes separate them, or, as a here-document has no quotes, an empty ``
 		return kind == POSITION_DOCUMENT ? "``" : kind == POSITION_PLAIN || kind == POSITION_DOUBLE ? "\"\"" : "";
 	}
 	return "";
@@ -182,7 +182,7 @@ static void add_special(struct buf *buf, unsigned position, const char *item, si
 		add_double(buf, item, len);
 		return;
 	case POSITION_COMMENT:
-	case POSITION_LITERAL_DOCUMENT: // nothing can be escaped here: a newline would end the comment, or begin the line of the delimiter
+	case POSITION_LITERAL_DOCUMENT: // nothing can be escaped: a newline in the item would end the comment, or begin a line that may be the delimiter
 		add_line(buf, item, len);
 		return;
 	default:
@@ -205,7 +205,7 @@ void quoting_add(struct buf *buf, unsigned position, const char *item, size_t le
 		buf_add(buf, item, len);
 		buf_addc(buf, '\'');
 	} else {
-		bool would_escape = (position & POSITION_KINDS) == POSITION_ANSI; // $'\n'
+		bool would_escape = (position & POSITION_KINDS) == POSITION_ANSI; // an item n behind the backslash would make $'\n'
 		buf_adds(buf, would_escape ? separation(position) : "");
 		buf_add(buf, item, len);
 	}
@@ -247,7 +247,7 @@ static size_t syntax_length(const char *at) {
 	}
 }
 
-// The byte that the backslash at `at` stands for inside of that quote: itself, or the next one, where *at moves to; NUL if there is none.
+// Returns the byte that the backslash at *at stands for in that quote: itself, or the next byte, to which *at moves; NUL if there is none.
 static char unescape(const char **at, char quote) {
 	char next = (*at)[1];
 	// in double quotes a backslash quotes only these bytes, and else stays (POSIX XCU 2.2.3)

@@ -1,6 +1,6 @@
-// How words and items are spelled in shell text so that they stay what they are, by the quotes that an item stands in
-// (shell/reader.h). Where a template has backticks, ${…}, $'…', a case or a here-document, an item that needs quotes goes into a
-// variable in front of the command, and an expansion stands there instead, which no shell reads as syntax.
+// Spells words and items in shell text so that a shell reads exactly their bytes, whichever quotes an item stands in
+// (shell/reader.h). If a template has backticks, ${…}, $'…', a case or a here-document, an item that needs quotes is assigned to
+// a variable in front of the command, and the variable's expansion stands in its place: no shell reads that as syntax.
 
 #pragma once
 
@@ -21,37 +21,37 @@ enum position {
 	POSITION_KINDS = 0xF,
 	// … with any of these
 	POSITION_ESCAPED = 1 << 4,   // behind a backslash
-	POSITION_DOLLAR = 1 << 5,    // behind a $: a name is a variable, but nothing else may become syntax
+	POSITION_DOLLAR = 1 << 5,    // behind a $: the item may name a variable, but must not become other syntax
 	POSITION_QUOTED = 1 << 6,    // an item such as `esac` would be a reserved word here: it gets quotes
 	POSITION_BACKTICKS = 1 << 7, // inside `…`
 	POSITION_VARIABLE = 1 << 8,  // an item that needs quotes comes out of a variable (reading.is_intricate, or the locale)
-	POSITION_APART = 1 << 9,     // behind $NAME, before < or >, in [[ ]]: a plain item is quoted too, or it could join these
+	POSITION_APART = 1 << 9,     // behind $NAME, before < or >, in [[ ]]: even a plain item is quoted, or it could join these
 };
 
 // True if no spelling in this position is safe for the item, which then has to come out of a variable.
 bool quoting_needs_variable(unsigned position, const char *item, size_t len);
 
-// Appends "_itemN='…'; ", which sets variable number `n` to the item. It is to stand in front of the command.
+// Appends "_itemN='…'; ", which sets variable number `n` to the item: for the front of the command.
 void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_t len);
 
 // Appends "${_itemN}", with the quotes and escapes that the position needs.
 void quoting_add_variable(struct buf *buf, unsigned position, unsigned n);
 
-// Appends the item as it is spelled in this position; in POSITION_PLAIN as shell_quote() does. Only where quoting_needs_variable() is
-// false. With POSITION_ESCAPED or POSITION_DOLLAR the caller adds an empty item where a record has no such argument: else the
+// Appends the item as it is spelled in this position; in POSITION_PLAIN as shell_quote() does. quoting_needs_variable() must be
+// false. With POSITION_ESCAPED or POSITION_DOLLAR the caller adds an empty item if a record has no such argument: else the
 // backslash or the $ would act on the byte behind the replacement string.
 void quoting_add(struct buf *buf, unsigned position, const char *item, size_t len);
 
 // Appends the word quoted so that every Bourne shell reads exactly these bytes (newline and any byte but NUL included).
-// Unquoted where nothing needs it; spelled as GNU parallel spells it.
+// A word that needs no quotes gets none; the spelling is that of GNU parallel.
 void shell_quote(struct buf *buf, const char *word, size_t len);
 
 // As shell_quote(), for several words, with blanks between: strings of `size` bytes in all, each with its NUL.
 void shell_quote_words(struct buf *buf, const char *words, size_t size);
 
-// True if a shell that reads the word again makes something else of it than one word with its bytes, or with those in its quotes: a
-// blank or an operator is outside of quotes, or the quotes are around a part of the word. But false where the word is likely to be
-// meant for the shell: it begins with an operator, which {} or a number may stand in front of, or has a $( ) or a backtick.
+// True if a shell that reads the word again would not read one word with its bytes, or with the bytes in its quotes: a blank or
+// an operator is outside of quotes, or quotes are around a part of the word. But false if the word seems to be meant for the
+// shell: it begins with an operator, which {} or a number may stand in front of, or has a $( ) or a backtick.
 bool shell_splits(const char *word);
 
 // True if shell_quote() would put the word as it is: not empty, and only of -_.+/ and ASCII letters and digits.
@@ -61,8 +61,8 @@ bool shell_is_plain(const char *word, size_t len);
 
 struct split {
 	size_t n;              // words
-	const char *error;     // a quote that is not closed, a backslash at the end, no word at all; static text, or NULL
-	const char *syntax;    // the first operator, expansion or `*` that a shell would not take as text: in the text, or NULL
+	const char *error;     // what is wrong: a quote that is not closed, a backslash at the end, no word at all; static text, or NULL
+	const char *syntax;    // the first operator, expansion or `*` that a shell would not take as text: points into the text; or NULL
 	size_t syntax_len;
 };
 

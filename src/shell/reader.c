@@ -53,30 +53,30 @@ struct shell_command {
 	unsigned ncases;      // `case` of this list that have no `esac` yet
 	bool has_case;        // one of its other words is `case`, with which a command may begin in some shells
 	bool in_condition;    // [[ has no ]] yet
-	bool is_arithmetic;   // the next word is: let, [[ x -eq
-	size_t operand;       // [[: where the last word begins in the whole text
+	bool is_arithmetic;   // the next word is arithmetic: behind let, or behind -eq in [[ ]]
+	size_t operand;       // in [[ ]]: where the last word begins in the whole text
 };
 
 struct reader {
 	struct reading *reading;
-	const char *text;     // being read: the whole, or what is between backticks, without its quoting
+	const char *text;     // the text being read: the whole, or what is between backticks, without its quoting
 	size_t len, at;
 	const size_t *map;    // the offset in the whole text of each byte of `text`; or NULL: they are the same
 	size_t next;          // in reading->items: the next item that was not read yet
 	unsigned depth;       // constructs that are open
-	unsigned substitutions; // of these, $(…)
-	unsigned in_documents; // of these, here-documents that expand
-	unsigned backticks;   // of these, commands in backticks
+	unsigned substitutions; // constructs $(…) that are open
+	unsigned in_documents; // here-documents that expand and are open
+	unsigned backticks;   // commands in backticks that are open
 	unsigned quoted;      // POSITION_QUOTED in a word that may be reserved, POSITION_APART in one of [[ ]], or 0
 	size_t word;          // the offset in the whole text of the word that is read
 	size_t apart_at;      // the end of the last $NAME: an item there would make the name longer
-	size_t subscript_end; // the end of the last $x[…], where zsh reads a subscript; in the whole text
+	size_t subscript_end; // the offset in the whole text of the end of the last $x[…], which zsh reads as a subscript
 	struct scope scope;
 	struct reason doubt;  // why no position is certain from here on
 	struct document documents[DOCUMENTS_MAX];
 	unsigned ndocuments;
-	unsigned nregions;    // the highest number of a region that was given
-	size_t marked;        // bytes of the whole text that have their region
+	unsigned nregions;    // the highest number that a region has got so far
+	size_t marked;        // how many bytes of the whole text have got their region
 };
 
 static bool read_special(struct reader *r, unsigned position, struct word *word);
@@ -93,13 +93,13 @@ static bool at_end(const struct reader *r) {
 	return r->at >= r->len || r->reading->refusal;
 }
 
-// The offset in the whole text of the byte at offset `at` of r->text; an offset behind the end of r->text counts as that end.
+// Returns the offset in the whole text of the byte at offset `at` of r->text, or of the end if r->text ends before it.
 static size_t offset_of(const struct reader *r, size_t at) {
 	at = at < r->len ? at : r->len;
 	return r->map ? r->map[at] : at;
 }
 
-// strchr() that does not find the NUL, which stands for items.
+// As strchr(), but does not find the NUL, which stands for items.
 static bool is_one_of(char c, const char *bytes) {
 	return c != '\0' && strchr(bytes, c);
 }
@@ -132,7 +132,7 @@ static bool read_item(struct reader *r, unsigned position, struct word *word) {
 	struct read_item *item = &reading->items[r->next++];
 	unsigned kind = position & POSITION_KINDS;
 	item->position = position | (r->backticks > 0 ? POSITION_BACKTICKS : 0) | (r->at == r->apart_at ? POSITION_APART : 0);
-	if (kind == POSITION_PLAIN && r->quoted) { // what stands beside it may make a reserved word of it
+	if (kind == POSITION_PLAIN && r->quoted) { // a letter beside the item may make a reserved word of both
 		bool is_adjacent = (before >= 'a' && before <= 'z') || (behind >= 'a' && behind <= 'z') || behind == READ_ITEM;
 		item->position |= is_adjacent ? POSITION_APART : r->quoted;
 	}
@@ -294,7 +294,7 @@ static void add_literal(struct reader *r, struct word *word) {
 	}
 }
 
-// A backslash outside of quotes, in "…" or in $'…'.
+// Reads a backslash outside of quotes, in "…" or in $'…'.
 static void read_backslash(struct reader *r, unsigned position, struct word *word) {
 	doubt(r, position == POSITION_ANSI && is_one_of(peek(r, 1), "'c"), "shells do not agree where this $'…' ends", "use '…' or \"…\"");
 	if (peek(r, 1) == '\n') {
@@ -311,7 +311,7 @@ static void read_backslash(struct reader *r, unsigned position, struct word *wor
 	}
 }
 
-// '…', "…" or $'…', from the quote on.
+// Reads '…', "…" or $'…', from the quote on.
 static void read_quotes(struct reader *r, unsigned position, struct word *word) {
 	char quote = r->text[r->at];
 	struct scope saved = enter_quotes(r);
@@ -330,7 +330,7 @@ static void read_quotes(struct reader *r, unsigned position, struct word *word) 
 
 // ---- expansions ----
 
-// $( ), <( )
+// Reads $( ) or <( ).
 static void read_substitution(struct reader *r) {
 	struct scope saved = enter(r);
 	++r->substitutions;
@@ -395,13 +395,13 @@ static void read_backticks(struct reader *r, unsigned position) {
 	skip_operator(r);
 }
 
-// Reads the text behind the operator in ${x-…}. In "…" shells disagree about quotes, unless these have nothing special in them.
+// Reads the text behind the operator in ${x-…}. In "…" shells disagree about its quotes, unless nothing special is in them.
 static void read_operand(struct reader *r, unsigned position, bool is_quoted) {
 	while (!at_end(r) && r->text[r->at] != '}') {
 		char c = r->text[r->at];
 		if ((c == '\'' || c == '"') && is_quoted) {
 			size_t i = 1;
-			while (r->at + i < r->len && !strchr("'\"}{\\`()", peek(r, i))) { // the NUL of an item is among them
+			while (r->at + i < r->len && !strchr("'\"}{\\`()", peek(r, i))) { // strchr() finds the NUL of an item, too
 				++i;
 			}
 			doubt(r, peek(r, i) != c, "shells do not agree about quotes inside \"${…}\"", "set a variable first");
@@ -413,7 +413,7 @@ static void read_operand(struct reader *r, unsigned position, bool is_quoted) {
 	}
 }
 
-// ${…}
+// Reads ${…}.
 static void read_parameter(struct reader *r, unsigned position) {
 	struct scope saved = enter_quotes(r);
 	bool is_quoted = position == POSITION_DOUBLE || position == POSITION_DOCUMENT;
@@ -435,7 +435,7 @@ static void read_parameter(struct reader *r, unsigned position) {
 	if (has_colon && !is_one_of(op, "-=?+")) {
 		read_arithmetic(r, "}");
 	} else {
-		if (!is_one_of(op, "-=?+")) { // a name, a pattern, or what only some shells have
+		if (!is_one_of(op, "-=?+")) { // what follows is a name, a pattern, or what only some shells have
 			r->scope.ban = (struct reason){"shells do not agree about quotes in this kind of ${…}", "take a replacement string such as {.}"};
 		}
 		r->at += is_one_of(op, "-=?+#%/^,") && !at_end(r);
@@ -502,16 +502,16 @@ static bool read_special(struct reader *r, unsigned position, struct word *word)
 
 // ---- words ----
 
-// Does a sequence {a..b} begin here, with nothing in it but names, numbers, signs and items?
+// True if a sequence {a..b} begins here, with nothing in it but names, numbers, signs and items.
 static bool is_sequence(const struct reader *r) {
 	size_t n = 1;
-	while (text_is_name(peek(r, n)) || strchr("-.\1", peek(r, n))) { // the NUL of an item is among them
+	while (text_is_name(peek(r, n)) || strchr("-.\1", peek(r, n))) { // strchr() finds the NUL of an item, too
 		++n;
 	}
 	return n > 4 && peek(r, n) == '}' && memmem(r->text + r->at + 2, n - 3, "..", 2);
 }
 
-// x=(…), @(…) of bash and ksh, *(…) of zsh: words, too, but no commands.
+// Reads the group of x=(…), of @(…) in bash and ksh, or of *(…) in zsh: it holds words, but no commands.
 static void read_group(struct reader *r, bool is_array) {
 	struct scope saved = enter_quotes(r);
 	++r->at;
@@ -531,7 +531,7 @@ static void read_group(struct reader *r, bool is_array) {
 	leave(r, saved);
 }
 
-// Is the parenthesis here closed at once, but for blanks, as those of a function are? Returns how many bytes that takes, or 0.
+// Returns the bytes up to the end of the parenthesis here if only blanks are in it, as in that of a function; else 0.
 static size_t empty_group(const struct reader *r) {
 	size_t n = 1;
 	while (is_one_of(peek(r, n), " \t")) {
@@ -540,7 +540,7 @@ static size_t empty_group(const struct reader *r) {
 	return peek(r, n) == ')' ? n + 1 : 0;
 }
 
-// A byte that is part of a word. Returns false at one that ends it.
+// Reads the next part of a word. Returns false at a byte that ends the word.
 static bool read_part(struct reader *r, struct word *word) {
 	char c = r->text[r->at], before = r->at > word->start ? r->text[r->at - 1] : '\0';
 	if (peek(r, 1) == '(' && (is_one_of(c, "<>") || (c == '=' && before == '\0'))) { // <( ), and =( ) of zsh
@@ -585,7 +585,7 @@ static void read_word(struct reader *r, struct word *word) {
 
 static void read_comment(struct reader *r) {
 	for (; !at_end(r) && r->text[r->at] != '\n'; ++r->at) {
-		doubt(r, r->substitutions > 0 && strchr("()'\"`", r->text[r->at]), // or an item
+		doubt(r, r->substitutions > 0 && strchr("()'\"`", r->text[r->at]), // strchr() finds the NUL of an item, too
 		      "shells do not agree where a $( ) ends that has this in a comment", "leave the comment out");
 		if (read_item(r, POSITION_COMMENT, NULL)) {
 			--r->at;
@@ -593,7 +593,7 @@ static void read_comment(struct reader *r) {
 	}
 }
 
-// The word behind <<: letters and the like, perhaps behind a backslash or in quotes.
+// Reads the word behind <<: letters and the like, perhaps behind a backslash or in quotes.
 static void read_delimiter(struct reader *r) {
 	struct document document = {.strips_tabs = peek(r, 0) == '-'};
 	r->at += document.strips_tabs;
@@ -612,7 +612,7 @@ static void read_delimiter(struct reader *r) {
 	r->ndocuments += r->ndocuments < DOCUMENTS_MAX - 1;
 }
 
-// Does the line at `at` end the document? Sets what is behind it.
+// True if the line at `at` ends the document; sets *ret_next to what is behind that line.
 static bool is_delimiter(struct reader *r, const struct document *document, size_t at, size_t *ret_next) {
 	while (document->strips_tabs && at < r->len && r->text[at] == '\t') {
 		++at;
@@ -710,17 +710,17 @@ static bool is_word(const struct word *word, const char *list) {
 	return !word->is_quoted && !word->is_open && word_is_in(list, word->text, word->len);
 }
 
-// Another command begins.
+// Forgets the words of a command: another one begins.
 static void begin_command(struct shell_command *command) {
 	*command = (struct shell_command){.ncases = command->ncases};
 }
 
-// A word of [[ ]]. Both sides of -eq are arithmetic.
+// Takes a word of [[ ]]. Both sides of -eq are arithmetic.
 static void take_operand(struct reader *r, struct shell_command *command, const struct word *word) {
 	command->is_arithmetic = !word->is_open && word_is_in("-eq -ne -lt -le -gt -ge", word->text, word->len);
 	for (size_t i = r->next; command->is_arithmetic && i > 0 && r->reading->items[i - 1].at >= command->operand; --i) {
 		struct read_item *item = &r->reading->items[i - 1];
-		item->needs |= item->word == command->operand ? NEED_INTEGER : 0u; // else it is in a $( ) of the operand
+		item->needs |= item->word == command->operand ? NEED_INTEGER : 0u; // else the item is in a $( ) of the operand
 	}
 	command->operand = offset_of(r, word->start);
 	if (is_word(word, "]]")) {
@@ -728,8 +728,8 @@ static void take_operand(struct reader *r, struct shell_command *command, const 
 	}
 }
 
-// A word where a command may begin. The number and the {NAME} in front of a redirection are none (XCU 2.10.1, IO_NUMBER), and
-// behind most keywords and their options (time -p) another word may begin one.
+// Takes a word where a command may begin. The command's name is neither the number or {NAME} in front of a redirection (XCU
+// 2.10.1, IO_NUMBER) nor one of most keywords and their options (time -p): behind these another word may be the name.
 static void name_command(struct reader *r, struct shell_command *command, const struct word *word) {
 	bool is_descriptor = word->text[0] == '{' ? word->text[word->len - 1] == '}' : strspn(word->text, "0123456789") == word->len;
 	r->reading->is_intricate |= is_word(word, "case");
@@ -759,26 +759,26 @@ static void read_command_word(struct reader *r, struct shell_command *command) {
 	doubt(r, command->has_case && r->substitutions > 0 && is_word(&word, "in"), "this case is not followed", "write it at the beginning of a command");
 	command->has_case = command->has_case || (command->n > 0 && is_word(&word, "case"));
 	if (r->at == word.start && !at_end(r)) {
-		++r->at; // nothing that begins a word
+		++r->at; // skips a byte that cannot begin a word
 	} else if (command->in_condition) {
 		take_operand(r, command, &word);
 	} else if (command->n == 0) {
 		name_command(r, command, &word);
-	} else if (is_in || is_word(&word, "{") || (is_loop && is_word(&word, "do"))) { // function x { … }
+	} else if (is_in || is_word(&word, "{") || (is_loop && is_word(&word, "do"))) { // { as in function x { … }
 		begin_command(command);
 	} else {
 		++command->n;
 	}
 }
 
-// An open parenthesis where a word may begin.
+// Reads an open parenthesis where a word may begin.
 static void read_open(struct reader *r, struct shell_command *command) {
 	bool is_start = command->n == 0, is_for = command->n == 1 && strcmp(command->first, "for") == 0;
 	struct scope saved = enter(r);
 	if ((is_start || is_for) && peek(r, 1) == '(') {
 		r->at += 2;
 		doubt(r, !read_arithmetic(r, "))"), "(( begins arithmetic in one shell and commands in another", "write ( ( with a blank");
-	} else if (!is_start && empty_group(r)) { // name()
+	} else if (!is_start && empty_group(r)) { // a function: name()
 		r->at += empty_group(r);
 	} else {
 		skip_operator(r);

@@ -1,7 +1,7 @@
 // Parses the shell text of a template, once, and finds in which quotes each replacement string stands, and whether in arithmetic.
 //
-// The text is parsed for all Bourne shells at once, since /bin/sh may be any of them: behind a construct whose quotes they take
-// in different ways no item may stand. What commands do with their words, and what becomes of a value, is not followed.
+// The text is parsed for all Bourne shells at once, since /bin/sh may be any of them: no item may stand behind a construct whose
+// quotes they read in different ways. The reader does not follow what commands do with their words, or what becomes of a value.
 
 #pragma once
 
@@ -36,25 +36,25 @@ enum { READ_ESCAPED = 1, READ_OPERATOR = 2 };
 
 // A text, and what reader_read() finds in it.
 struct reading {
-	// set by the caller; what it does not need is zeroed. All is borrowed
+	// set by the caller, who zeroes what it does not need; all pointers are borrowed
 	const char *text;
 	size_t len;
-	struct read_item *items; // in the order of the text; `at` and `is_number` are the caller's, the rest is set
+	struct read_item *items; // in the order of the text; the caller sets `at` and `is_number`, the reader the rest
 	size_t nitems;
-	unsigned char *marks;    // len + 1 elements: READ_ESCAPED, READ_OPERATOR of each byte, that the reader sets; or NULL
+	unsigned char *marks;    // len + 1 elements that the reader sets: READ_ESCAPED, READ_OPERATOR of each byte; or NULL
 	unsigned *regions;       // len + 1 elements that the reader sets: the number of the quotes, substitution or here-document
 	                         // that each byte stands in, odd for a here-document, else even; or NULL
 	// set by the reader
 	const char *bash_syntax; // the first construct, such as "&>", that plain shells (dash) do not know or read in another way; or NULL
-	size_t bash_at;          // the offset where that begins
+	size_t bash_at;          // the offset where bash_syntax begins
 	bool is_intricate;       // the text has positions in which an item that needs quotes had better be a variable (shell/quoting.h)
 	const char *refusal;     // why an item cannot stand where it does (static text); or NULL
 	const char *advice;      // what to do instead (static text)
-	size_t refused_at;       // the offset of that item
+	size_t refused_at;       // the offset of the item that `refusal` is about
 };
 
 // Parses reading->text. It cannot fail: a text that it cannot follow has a refusal if items stand in it.
 void reader_read(struct reading *reading);
 
-// Returns reading.bash_syntax of a text without items; *ret_at is the offset where that begins.
+// Returns reading.bash_syntax of a text without items, or NULL; *ret_at is the offset where this syntax begins.
 const char *shell_bash_syntax(const char *text, size_t len, size_t *ret_at);

@@ -92,7 +92,7 @@ bool shell_uses_function(const char *command, size_t len) {
 // callers keep its path.
 struct program {
 	const char *path;
-	bool is_direct; // execve() takes it
+	bool is_direct; // execve() runs it
 	char name[];
 };
 
@@ -112,7 +112,7 @@ static struct {
 static bool is_direct_program(const char *path) {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
-		return true; // perhaps executable, but not readable; else execve() has the error
+		return true; // the file may be executable though it is not readable; if it is not, execve() says so
 	}
 	char magic[4] = {0};
 	ssize_t n = pread(fd, magic, sizeof(magic), 0);
@@ -194,7 +194,7 @@ static const struct program *recall(const char *name, size_t len) {
 	return program;
 }
 
-// Takes `file` over. Another thread may have found the program meanwhile: then returns the other thread's.
+// Remembers the program at the path `file`, which is taken over. If another thread has found it meanwhile, returns that thread's.
 static const struct program *remember(const char *name, size_t len, char *file) {
 	struct program *program = xcalloc(1, sizeof(*program) + len + 1);
 	*program = (struct program){.path = file, .is_direct = is_direct_program(file)};
@@ -232,7 +232,7 @@ static const struct program *find(const char *name, size_t len) {
 
 // False if the file (a name with a slash) is there, and is no program that execve() takes.
 static bool is_direct_file(const char *name, size_t len) {
-	if (recall(name, len)) { // only files that execve() takes are remembered: another may still become one
+	if (recall(name, len)) { // only files that execve() takes are remembered: any other file may still become one
 		return true;
 	}
 	char *file = xmemdup(name, len);
@@ -295,7 +295,7 @@ static bool scan(const char *command, size_t len, struct command_word *ret_first
 		if (class & META) {
 			return false;
 		}
-		// bash expands a ~ also in NAME=~ and behind a colon there, of any word
+		// in any word bash also expands the ~ of NAME=~, and a ~ behind a colon there
 		if (class == LEADING && (class_of(command[i - 1]) == BLANK || command[i - 1] == '=' || command[i - 1] == ':')) {
 			return false;
 		}
@@ -336,7 +336,7 @@ bool shell_is_foreign(const char *path) {
 	return is_called(path, "fish csh tcsh rc es elvish nu pwsh xonsh perl python python3 ruby node");
 }
 
-// An empty variable is as good as none.
+// Returns the value of the variable, or NULL if it is unset or empty.
 static const char *variable(const char *name) {
 	const char *value = getenv(name);
 	return value && *value ? value : NULL;

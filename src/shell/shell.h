@@ -19,7 +19,7 @@ char *shell_choose(const char *option);
 // True if the name of the program is that of a shell which may lack what bash has: sh, dash, ash.
 bool shell_is_plain_sh(const char *path);
 
-// True if the name is that of a program that reads quotes in another way than a Bourne shell: in it, a file name that fairpar has
+// True if the name is that of a program that reads quotes in another way than a Bourne shell: there a file name that fairpar has
 // quoted could run as a command.
 bool shell_is_foreign(const char *path);
 

@@ -55,7 +55,7 @@ static int build_shell(struct command *command, const struct buf *text, const st
 	buf_add(words, shell, strlen(shell) + 1);
 	buf_add(words, "-c", sizeof("-c"));
 	if (text->len > 0 && (text->data[0] == '-' || text->data[0] == '+')) {
-		buf_addc(words, ' '); // not an option of the shell
+		buf_addc(words, ' '); // so that the shell does not take the text for an option
 	}
 	buf_add(words, buf_str(text), text->len + 1);
 	command->path = shell;

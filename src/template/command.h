@@ -33,9 +33,9 @@ struct interpreter {
 // errno E2BIG (an argument is above the system's limit for one string, 128 KiB) or EINVAL with the reason in command->text: a
 // line needs bash, and there is no bash. The caller has checked by template_permits() that the items may stand where they do.
 //
-// With a shell: if the template (if it is NULL, the record, a command line) has no shell syntax and its program exists, that
-// program is executed directly; else the command is `shell -c TEXT`, by bash if the text uses an exported function. If the job
-// has its own PATH, the shell searches it for a name without a slash.
+// With a shell: if the command (the template or, if that is NULL, the record, a command line) has no shell syntax and its
+// program exists, that program is executed directly; else the command is `shell -c TEXT`, by bash if the text uses an exported
+// function. If the job has its own PATH, the shell searches it for a name without a slash.
 //
 // Without a shell: the words are those of the template, parsed with TEMPLATE_QUOTE, or, if that is NULL, the record's
 // arguments; nothing in them is interpreted. A name without a slash is searched in the job's PATH; if that fails, errno is

@@ -43,8 +43,8 @@ bool part_next_value(struct part_values *values, struct slice *ret_value) {
 	return true;
 }
 
-// Writes the number of a SEQ, SLOT or TOTAL at the end of `digits`, with leading zeros if the part is padded, and returns it; where
-// x->mark stands in for the number, that character alone.
+// Writes the number of a SEQ, SLOT or TOTAL at the end of `digits`, with leading zeros if the part is padded, and returns it. If
+// x->mark is set and the number may differ in another run, returns that character alone.
 static struct slice part_number(const struct part *part, const struct expansion *x, char digits[20]) {
 	uint64_t n = part->kind == SEQ ? x->seq : part->kind == SLOT ? x->slot : x->total;
 	uint64_t most = !part->is_padded ? 0 : part->kind == SEQ ? x->total : x->slots;
@@ -70,7 +70,7 @@ struct expand_writer {
 	unsigned nvariables;
 	bool is_path;        // TEMPLATE_PATH
 	bool is_raw;         // TEMPLATE_RAW
-	size_t nwords;       // ended so far
+	size_t nwords;       // words that have ended so far
 	bool is_word;        // a word has begun and not ended
 	bool keeps_empty;    // -q: an empty word is a word, too
 };
@@ -151,7 +151,7 @@ static bool expand_list(struct expand_writer *writer, const struct part *part, c
 	return false;
 }
 
-// What an ITEM or a COLUMN stands for.
+// Adds what an ITEM or a COLUMN stands for.
 static void expand_values(struct expand_writer *writer, const struct part *part, const struct record *record, uint32_t before) {
 	if (expand_list(writer, part, record)) {
 		return;
@@ -162,7 +162,7 @@ static void expand_values(struct expand_writer *writer, const struct part *part,
 		if (values.n > 1) {
 			add_separator(writer);
 		}
-		add_value(writer, part, values.n > 1 ? position & ~apart : position, value); // a blank stands before all but the first
+		add_value(writer, part, values.n > 1 ? position & ~apart : position, value); // only the first one has no blank before it
 	}
 	if (values.n == 0 && ((position & apart) || (writer->is_path && part->kind == COLUMN))) {
 		add_value(writer, part, position, (struct slice){"", 0});
@@ -211,7 +211,7 @@ static void expand_part(struct expand_writer *writer, const struct part *part, c
 	}
 }
 
-// The `n` parts once for each argument; without any, once.
+// Adds the `n` parts once for each argument, and once if there is none.
 static void expand_group(struct expand_writer *writer, const struct part *parts, size_t n, const struct expansion *x) {
 	if (n == 1 && expand_list(writer, parts, x->record)) {
 		return;

@@ -9,7 +9,7 @@ struct part {
 	enum {
 		LITERAL, // text
 		BREAK,   // with TEMPLATE_QUOTE: a word ends here
-		GROUP,   // -X: the next `len` parts are there once for each argument
+		GROUP,   // -X: the next `len` parts are repeated for each argument
 		ITEM,    // all arguments of the record
 		COLUMN,  // one argument of the record
 		SEQ,     // the number of the job
@@ -23,7 +23,7 @@ struct part {
 	unsigned position;    // enum position of shell/quoting.h: what surrounds it
 	bool is_raw;       // the value is put in without quotes
 	bool is_padded;    // SEQ, SLOT: with zeros in front, as wide as the highest number
-	int column;        // COLUMN: from 1; -1 is the last argument; 0 is never there
+	int column;        // COLUMN: from 1; -1: the last argument; 0: an argument that no record has
 	bool is_elsewhere; // HOST, LOGIN: the machine may be another than this one
 	const char *text;  // LITERAL: the text; else the replacement string, for messages. Borrowed from template->text, or static
 	size_t len;        // bytes of `text`; GROUP: parts
@@ -44,10 +44,10 @@ struct parts {
 struct template {
 	char *text;
 	unsigned flags;
-	unsigned traits;    // template_has()
-	const char *bash_syntax; // template_bash_syntax()
+	unsigned traits;    // the enum template_trait that template_has() tests
+	const char *bash_syntax; // what template_bash_syntax() returns
 	bool chooses, is_unique; // {choose_k}, {uniq}: template_skips() asks for them
-	struct replacement *replacements; // of its parts; owned
+	struct replacement *replacements; // those of its parts; the template owns them
 	struct buf error;
 	struct parts parts; // of the text that a shell reads; with TEMPLATE_QUOTE of the words, with a BREAK between each two
 	struct requirement *requirements;

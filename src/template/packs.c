@@ -8,7 +8,7 @@
 
 // ---- lengths ----
 
-// The length that the record adds to a command behind `before` other arguments. The slot of the command is not known yet.
+// Returns the length of a command with the record behind `before` other arguments. Its slot, not known yet, is taken as a long number.
 static size_t length_of(const struct pack_limits *limits, const struct record *record, uint32_t before, uint64_t seq) {
 	enum { LONG_NUMBER = 99999 };
 	struct expansion x = {
@@ -19,13 +19,13 @@ static size_t length_of(const struct pack_limits *limits, const struct record *r
 
 void packs_prepare(struct pack_limits *limits) {
 	const struct record one = {.args = "x", .size = 2, .nargs = 1}, two = {.args = "x\0x", .size = 4, .nargs = 2};
-	// behind so many arguments no {2} is filled: with -q it is '', which is longer than the "x" of a filled {2}
+	// behind so many arguments {2} has no argument: with -q it becomes '', which is longer than the argument "x"
 	size_t length = length_of(limits, &one, UINT32_MAX, 1), longer = length_of(limits, &two, UINT32_MAX, 1);
 	limits->each = longer > length ? longer - length : 0;
 	limits->fixed = (ptrdiff_t)length - (ptrdiff_t)limits->each;
 }
 
-// What the record makes the command longer by.
+// Returns how much longer the record makes the command.
 static size_t size_of(const struct pack_limits *limits, const struct record *record, uint32_t before, uint64_t seq) {
 	if (!limits->template) {
 		return record->size;
@@ -34,14 +34,14 @@ static size_t size_of(const struct pack_limits *limits, const struct record *rec
 	return size > 0 ? (size_t)size : 0;
 }
 
-// The length of a command, with arguments that make it longer by `size` bytes.
+// Returns the length of a command, with arguments that make it longer by `size` bytes.
 static size_t command_length(const struct pack_limits *limits, size_t size) {
 	return (size_t)(limits->fixed + (ptrdiff_t)size);
 }
 
 static bool fits(const struct pack_limits *limits, uint32_t nargs, size_t size, bool is_alone) {
 	size_t length = command_length(limits, size);
-	size_t pointers = nargs * (limits->each / 2) * sizeof(char *); // at most: no word has less than a byte and a blank or NUL
+	size_t pointers = nargs * (limits->each / 2) * sizeof(char *); // an upper bound: each word has at least a byte, and a blank or NUL
 	bool has_room = limits->room == 0 || length + pointers <= limits->room;
 	return limits->inserts_none || (has_room && (length < limits->chars || (limits->fills && !is_alone)));
 }
@@ -158,7 +158,7 @@ struct record packs_record(const struct pack *pack) {
 	return (struct record){.args = buf_str(&pack->args), .size = pack->args.len, .nargs = pack->nargs};
 }
 
-// The arguments of the records from number `from` to before `to`, which begin at `at`.
+// Returns the arguments of the records from number `from` to before `to`, which begin at `at`.
 static struct record records_at(const struct pack *pack, const char *at, uint32_t from, uint32_t to) {
 	struct record record = {.args = at};
 	for (uint32_t i = from; i < to; ++i) {

@@ -27,12 +27,12 @@ struct pack_limits {
 
 // A zeroed pack is empty. A pack's memory is kept for the next one.
 struct pack {
-	struct buf args;     // of all records
+	struct buf args;     // the arguments of all records
 	uint32_t nargs, nitems;
 	size_t size;         // bytes that the arguments add to the command
 	const char *bad;     // why the pack cannot be run, or NULL
-	uint32_t each, given; // for the caller, who spreads the pack: records in each job; records submitted so far
-	uint32_t *counts;    // the arguments of each record, when the limits say `waits`
+	uint32_t each, given; // for the caller, who spreads the pack over jobs: records in each job; records submitted so far
+	uint32_t *counts;    // how many arguments each record has, when the limits say `waits`
 	size_t counts_cap;
 };
 

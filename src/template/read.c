@@ -13,7 +13,7 @@
 
 // ---- reading ----
 
-// Do digits and items go on until a < or >? Then a number here would be a descriptor (POSIX XCU 2.10.1, IO_NUMBER).
+// True if digits and items go on until a < or >: then a number here would be a descriptor (POSIX XCU 2.10.1, IO_NUMBER).
 static bool is_before_redirection(const struct parts *parts, size_t i) {
 	for (++i; i < parts->n; ++i) {
 		const struct part *part = &parts->at[i];
@@ -26,8 +26,8 @@ static bool is_before_redirection(const struct parts *parts, size_t i) {
 	return false;
 }
 
-// May a shell take a byte of ASCII for the second half of a character? Not in UTF-8 and most other locales; and it is not known
-// where the command sets one of its own.
+// True if a shell may take an ASCII byte for the second half of a character: in some locales, but not in UTF-8 and most others;
+// and in a locale that the command itself sets, unless that is UTF-8 or begins with C.
 static bool is_multibyte(const char *text) {
 	static const char *const unsafe[] = {"GB", "BIG5", "SHIFT_JIS", "SJIS", "EUC-JISX0213", "UHC", "CP9", "IBM9", "JOHAB", "EUC-TW", "WINDOWS-31J"};
 	static const char *const names[] = {"LC_ALL=", "LC_CTYPE=", "LANG="};
@@ -49,7 +49,7 @@ static bool is_multibyte(const char *text) {
 	return found;
 }
 
-// `item` is NULL for an item in a word of `let` with -q.
+// Adds what `item` needs as a requirement of the part. NULL stands for an item in a word of `let` with -q: it must be an integer.
 static void add_requirement(struct template *template, const struct part *part, const struct read_item *item) {
 	grow_array(&template->requirements, &template->requirements_cap, template->nrequirements + 1,
 	           sizeof(template->requirements[0]));
@@ -122,7 +122,7 @@ void template_read(struct template *template) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	FP_CLEANUP(free_later) struct read_item *items = xcalloc(parts->n, sizeof(*items));
 	struct reading reading = {.items = items};
-	for (size_t i = 0; i < parts->n; ++i) { // the text with a byte for each item
+	for (size_t i = 0; i < parts->n; ++i) { // makes the text, with one byte for each item
 		const struct part *part = &parts->at[i];
 		if (part->kind == LITERAL) {
 			buf_add(&text, part->text, part->len);
@@ -171,7 +171,7 @@ void template_read(struct template *template) {
 
 // ---- what items are ----
 
-// Decimal, octal, hexadecimal, with a sign.
+// True for a decimal, octal or hexadecimal number, also with a sign.
 static bool is_integer(struct slice item) {
 	size_t i = item.len > 0 && (item.text[0] == '-' || item.text[0] == '+');
 	bool is_hexadecimal = item.len > i + 2 && item.text[i] == '0' && (item.text[i + 1] | 0x20) == 'x';
@@ -186,7 +186,7 @@ static bool is_integer(struct slice item) {
 	return is_right;
 }
 
-// Could a line with the item in it be the delimiter?
+// True if a line with the item in it could be the delimiter.
 static bool may_delimit(struct slice item, const char *delimiter) {
 	while (item.len > 0 && *item.text == '\t') {
 		++item.text;

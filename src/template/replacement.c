@@ -14,7 +14,7 @@ const struct tokens tokens_default = {.name = {"{}", "{.}", "{/}", "{//}", "{/.}
 
 // ---- names ----
 
-// Fixed names, without a text of the user's: each stands for a part in place of the item, or for the item in that form.
+// The names without a text of the user's. Each stands for another part instead of the item, or for the item in the given form.
 static const struct { const char *name; struct part part; size_t n; enum { IF_RISING = 1, IF_UNIQUE } skips; } FIXED[] = {
 	{"..}", {.form = FORM_NO_EXTENSION, .kind = ITEM}, .n = 2},
 	{"...}", {.form = FORM_NO_EXTENSION, .kind = ITEM}, .n = 3},
@@ -30,9 +30,9 @@ static const struct { const char *name; struct part part; size_t n; enum { IF_RI
 	{"slot}", {.kind = SLOT}, .n = 0},
 	{"choose_k}", {.kind = ITEM}, .skips = IF_RISING}, // the item, if its arguments are in rising order
 	{"uniq}", {.kind = ITEM}, .skips = IF_UNIQUE},     // the item, if no two of its arguments are the same
-	{"host}", {.kind = HOST}, .n = 0}, // this machine is what GNU parallel calls ":"
+	{"host}", {.kind = HOST}, .n = 0}, // for jobs on this machine GNU parallel's name of it: ":"
 	{"sshlogin}", {.kind = LOGIN}, .n = 0},
-	{"hgrp}", {.kind = LITERAL}, .n = 0}, // groups of hosts: none
+	{"hgrp}", {.kind = LITERAL}, .n = 0}, // groups of hosts: there are none
 	{"agrp}", {.kind = LITERAL}, .n = 0},
 };
 
@@ -46,7 +46,7 @@ static void add_replacement(struct template *template, struct part *part, struct
 	part->replacement = kept;
 }
 
-// {:from} and {:from:n}
+// Parses {:from} and {:from:n}.
 static bool parse_numbers(const char *at, struct replacement *replacement) {
 	size_t *const numbers[] = {&replacement->from, &replacement->n};
 	replacement->form = FORM_PART;
@@ -180,14 +180,14 @@ void replacements_free(struct replacement *replacement) {
 
 // ---- parts of paths ----
 
-// What is behind the last slash.
+// Returns what is behind the last slash.
 static struct slice cut_directory(struct slice item) {
 	const char *slash = memrchr(item.text, '/', item.len);
 	size_t skip = slash ? (size_t)(slash + 1 - item.text) : 0;
 	return (struct slice){item.text + skip, item.len - skip};
 }
 
-// Where the last `n` extensions begin, with their dot, or SIZE_MAX if there are less.
+// Returns where the last `n` extensions begin, with their dot, or SIZE_MAX if there are fewer.
 static size_t find_extensions(struct slice item, size_t n) {
 	size_t dot = item.len;
 	for (; n > 0 && dot != SIZE_MAX; --n) {
@@ -199,21 +199,21 @@ static size_t find_extensions(struct slice item, size_t n) {
 	return dot;
 }
 
-// Without the last `n` dots and what is behind them, unless that has a slash: s:\.[^/.]*$:: (GNU parallel, {.}).
+// Returns the item without its last `n` dots and what is behind them; all of it if a slash is there: s:\.[^/.]*$:: (GNU parallel, {.}).
 static struct slice cut_extensions(struct slice item, size_t n) {
 	size_t dot = find_extensions(item, n);
 	item.len = dot != SIZE_MAX ? dot : item.len;
 	return item;
 }
 
-// The last `n` extensions. A single one may hold slashes, as {+.} of GNU parallel does: s:.*\.::.
+// Returns the last `n` extensions. A single one may hold slashes, as {+.} of GNU parallel does: s:.*\.::.
 static struct slice cut_to_extensions(struct slice item, size_t n) {
 	const char *dot = memrchr(item.text, '.', item.len);
 	size_t at = n > 1 ? find_extensions(item, n) : dot ? (size_t)(dot - item.text) : SIZE_MAX;
 	return at == SIZE_MAX ? (struct slice){"", 0} : (struct slice){item.text + at + 1, item.len - at - 1};
 }
 
-// As dirname(1).
+// Returns the directory of the item, as dirname(1).
 static struct slice cut_basename(struct slice item) {
 	size_t len = item.len;
 	while (len > 0 && item.text[len - 1] == '/') {
@@ -231,7 +231,7 @@ static struct slice cut_basename(struct slice item) {
 
 // ---- expressions ----
 
-// {#re}: the shortest beginning that the whole of the expression matches. POSIX finds only the longest.
+// Cuts off, for {#re}, the shortest beginning that the whole expression matches: regexec(3) itself finds only the longest.
 static struct slice cut_short_prefix(const regex_t *regex, struct slice item, struct buf *scratch) {
 	buf_reset(scratch);
 	buf_add(scratch, item.text, item.len);
@@ -264,13 +264,13 @@ static void add_instead(const struct replacement *replacement, const char *match
 		buf_adds(buf, replacement->text);
 		return;
 	}
-	for (size_t i = 0; i < len; ++i) { // of bytes, as in GNU parallel: only ASCII has cases
+	for (size_t i = 0; i < len; ++i) { // changes bytes, as GNU parallel does: only ASCII letters have cases
 		unsigned char c = (unsigned char)match[i];
 		buf_addc(buf, (char)(c >= 128 ? c : upper ? toupper(c) : tolower(c)));
 	}
 }
 
-// As s/// of Perl: an empty match goes on behind the next byte.
+// Replaces matches as Perl's s/// does: behind an empty match it goes on with the next byte.
 static struct slice substitute(const struct replacement *replacement, struct slice item, struct buf *scratch) {
 	bool all = replacement->all;
 	size_t at = 0;
@@ -313,7 +313,7 @@ struct slice form_apply(enum form form, const struct replacement *given, struct 
 	}
 	case FORM_EXTENSIONS: return cut_to_extensions(argument, n);
 	case FORM_DEFAULT: {
-		bool is_false = argument.len == 0 || (argument.len == 1 && argument.text[0] == '0'); // for Perl
+		bool is_false = argument.len == 0 || (argument.len == 1 && argument.text[0] == '0'); // what Perl takes as false
 		return is_false ? (struct slice){given->text, strlen(given->text)} : argument;
 	}
 	case FORM_PART: {

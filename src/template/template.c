@@ -68,7 +68,7 @@ static const char *parse_position(struct template *template, const struct tokens
 	return tokens->plus ? plus_parse(template, tokens, at, part) : NULL;
 }
 
-// Parses a name as it stands in the header, or without the blanks around it.
+// Parses the name of a column as it stands in the header; if there is none, a name without the blanks around it.
 static const char *parse_name(const char *at, const struct names *names, struct part *part) {
 	for (int trimmed = 0; trimmed < 2; ++trimmed) {
 		for (size_t i = 0; names && i < names->n; ++i) {
@@ -123,10 +123,10 @@ static const char *parse_token(struct template *template, const char *at, const 
 	return plus_parse(template, tokens, at + 1, ret_part);
 }
 
-// Where the next replacement string may be, or NULL.
+// Returns where the next replacement string may be, or NULL.
 static const char *next_token(const struct names *names, const char *at) {
 	for (unsigned i = 0; names && names->tokens && i < NTOKENS; ++i) {
-		if (names->tokens->name[i][0] != '{') { // may begin with anything
+		if (names->tokens->name[i][0] != '{') { // such a name may begin with any byte
 			return *at != '\0' ? at : NULL;
 		}
 	}
@@ -170,7 +170,7 @@ static bool parse_text(struct template *template, struct parts *parts, const cha
 
 // ---- direct templates ----
 
-// True if the text with its items can be split at its blanks, and a shell would do no more than that.
+// True if a shell would do no more with the text and its items than split them at blanks.
 static bool has_plain_words(const struct parts *parts) {
 	FP_CLEANUP(buf_fini) struct buf probe = BUF_INIT;
 	size_t first_item = SIZE_MAX;
@@ -185,7 +185,7 @@ static bool has_plain_words(const struct parts *parts) {
 	}
 	size_t start = strspn(buf_str(&probe), " \t"), end = start + strcspn(buf_str(&probe) + start, " \t");
 	bool is_plain = !shell_has_syntax(buf_str(&probe), probe.len);
-	if (first_item < end) { // with a slash before the item it names a file, whatever the item is
+	if (first_item < end) { // an item is in the first word: only behind a slash is it surely a part of a file's name
 		is_plain = is_plain && first_item > start && memchr(probe.data + start, '/', first_item - start);
 	}
 	return is_plain;
@@ -201,8 +201,8 @@ static bool has_plain_words(const struct parts *parts) {
 struct word_context {
 	const struct template *template;
 	struct parts out;
-	size_t at;               // in the text with one byte for each replacement string
-	size_t first;            // its first part in `out`
+	size_t at;               // the offset in the text that has one byte for each replacement string
+	size_t first;            // the word's first part in `out`
 	bool has_item;
 	unsigned region;         // the region that the word begins in
 };

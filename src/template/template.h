@@ -23,7 +23,7 @@ enum template_flags {
 	TEMPLATE_RAW = 1 << 1,     // expands without quoting (--batch-by, --tagstring)
 	TEMPLATE_QUOTE = 1 << 2,   // -q: no word means anything to a shell; each is one word of the command
 	TEMPLATE_LITERAL = 1 << 3, // no replacement strings: braces are text, nothing is refused, nothing is appended
-	TEMPLATE_CONTEXT = 1 << 4, // -X: a word with a {} is there once for each argument
+	TEMPLATE_CONTEXT = 1 << 4, // -X: a word with a {} is repeated for each argument
 	TEMPLATE_PATH = 1 << 5,    // with TEMPLATE_RAW: what is put in is part of one name of a file (base/pathname.h)
 	TEMPLATE_OWN_LOCALE = 1 << 6, // the job gets another locale, in which two bytes, one of them ASCII, may be a character
 };
@@ -51,7 +51,7 @@ struct expansion {
 	const struct record *record;
 	uint64_t seq;      // {#}
 	unsigned slot;     // {%}
-	unsigned slots;    // how many there are: {0%}
+	unsigned slots;    // the number of slots, by which {0%} is padded
 	uint64_t total;    // jobs of the run, {##}: only with TEMPLATE_NEEDS_TOTAL
 	char mark;         // a byte in place of the values of {%}, {0%}, {##} and {0#}, which may differ in another run; NUL: the values
 	const char *host, *sshlogin; // {host}, {sshlogin}; NULL where it is not known, or is this machine
@@ -94,8 +94,8 @@ bool template_skips(const struct template *template, const struct record *record
 // Appends the words of a direct template, or of one with TEMPLATE_QUOTE, each with a NUL. Returns their number.
 size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf);
 
-// Returns the length of what template_expand() would append, or a little more if items travel in variables. With x->before set,
-// the lengths for the records of a job add up to that for the job, but for what stands for no argument.
+// Returns the length of what template_expand() would append, or a little more if items travel in variables. If x->before is
+// set, the lengths for the records of a job add up to the length for the job, apart from the text that stands for no argument.
 size_t template_length(const struct template *template, const struct expansion *x);
 
 // ---- replacement strings: what they are called, and what each makes of an argument ----
@@ -112,8 +112,8 @@ enum token {
 	NTOKENS
 };
 
-// Their names: -I, --er, --bnr and the like give others. An argument by its number is named by a token that begins with
-// a brace, with the number behind the brace.
+// The names of the tokens, which -I, --er, --bnr and the like change. A token that begins with a brace also names a
+// single argument, by the number of that argument behind the brace.
 struct tokens {
 	const char *name[NTOKENS];    // borrowed; not empty
 	bool plus;                    // --plus: many more
@@ -136,7 +136,7 @@ enum form {
 	FORM_BASENAME_NO_EXTENSION,
 	FORM_DIRECTORY,               // {+/}: what is before the last slash, or nothing
 	FORM_EXTENSIONS,              // {+.} {+..} {+...}: the last `n` extensions, or nothing
-	FORM_DEFAULT,                 // {:-text}: the text instead of nothing and of 0
+	FORM_DEFAULT,                 // {:-text}: the text, if the argument is empty or 0
 	FORM_PART,                    // {:from}, {:from:n}
 	FORM_NO_SHORT_PREFIX,         // {#re}
 	FORM_NO_PREFIX,               // {##re}
@@ -151,7 +151,7 @@ enum form {
 struct replacement {
 	struct replacement *next;     // the next one of the template; or NULL
 	enum form form;
-	size_t from, n;               // n: extensions, or bytes
+	size_t from, n;               // `n`: a number of extensions, or of bytes
 	bool all;                     // each match, not only the first
 	char *text;                   // or NULL; owned
 	bool has_regex;

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum {
-	PIPE_MS = 100,  // by then what reads a pipe (tee, cat) has as a rule written it to the terminal
+	PIPE_MS = 100,  // by then the reader of a pipe (tee, cat) has usually written the bytes to the terminal
 };
 
 static atomic_bool is_open;
@@ -42,7 +42,7 @@ static struct {
 	unsigned rows;         // rows of `text`
 	uint64_t cleared;      // when the own lines were erased; 0: they are shown, or nobody wants them
 	bool called;           // `changed` was called since the last screen_draw()
-	uint64_t rest;         // the earliest time to draw again
+	uint64_t rest;         // nothing is drawn again before this time
 	void (*changed)(void *arg);
 	void *arg;
 } screen = {.lock = MUTEX_INIT(LOCK_SCREEN)};
@@ -90,8 +90,8 @@ static void wait_free(void) {
 	}
 }
 
-// Writes with the lock given back; no other thread draws meanwhile. If the terminal has gone, that does not matter here: what
-// matters is written by others, who will find out.
+// Writes the bytes; the lock is given back meanwhile, but no other thread draws. A failure is ignored: if the terminal has
+// gone, the threads that write output will find out.
 static void put_locked(const struct buf *bytes) {
 	screen.busy = true;
 	unlock();
@@ -124,7 +124,7 @@ static void clear_locked(const char *last) {
 
 bool screen_is_in_background(void) {
 	pid_t group = tcgetpgrp(screen.fd);
-	return group >= 0 && group != getpgrp(); // -1: it is not the terminal of this session: then everybody may write
+	return group >= 0 && group != getpgrp(); // -1: it is not the terminal of this session, and everybody may write
 }
 
 // Returns whether the terminal takes bytes. One that was stopped (Ctrl-S) does not, and a drawing does not wait for it.
@@ -264,7 +264,7 @@ void screen_begin_line(void) {
 	}
 	lock();
 	bool in_line = screen.in_line;
-	screen.in_line = false; // if two threads say something at a time, one of them ends the line
+	screen.in_line = false; // if two threads say something at once, only one of them ends the line
 	unlock();
 	if (in_line) {
 		(void)!write_limited(STDERR_FILENO, "\n", 1); // if this fails, so does the write that follows

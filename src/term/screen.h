@@ -23,7 +23,7 @@ void screen_open(int fd, void (*changed)(void *arg), void *arg);
 // called before other threads write.
 void screen_open_quiet(int fd);
 
-// Erases the own lines; there is no screen any more. To be called when no other thread writes.
+// Erases the own lines and gives the screen up. To be called when no other thread writes.
 void screen_close(void);
 
 // Draws the own lines: `rows` of them in `text`, "\n" between two, each shorter than the terminal is wide, without control
@@ -58,10 +58,10 @@ int screen_write(int fd, const void *mem, size_t len) FP_NODISCARD;
 // newline, a newline is written first.
 int screen_say(const void *mem, size_t len) FP_NODISCARD;
 
-// Writes only the newline that screen_say() may begin with. Between screen_enter(STDERR_FILENO) and screen_leave().
+// Writes only the newline that screen_say() may begin with. To be called between screen_enter(STDERR_FILENO) and screen_leave().
 void screen_begin_line(void);
 
-// Says that a key was typed, such as Ctrl-C: the terminal has echoed it (^C), unless it is set not to.
+// Says that a key was typed, such as Ctrl-C: the terminal has echoed it (^C), unless its echo is off.
 void screen_echoed(void);
 
 // Says that other processes had the terminal meanwhile: its cursor is taken to be at the start of a line.

@@ -78,7 +78,7 @@ static unsigned count_entries(const char *path) {
 	return n;
 }
 
-// Linked with -z initfirst: called before all other constructors.
+// Runs before all other constructors, as the object is linked with -z initfirst.
 __attribute__((constructor)) static void count_fds(void) {
 	server.nfds = count_entries("/proc/self/fd");
 }

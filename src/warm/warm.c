@@ -35,7 +35,7 @@ enum {
 	ANSWER_S = 10,    // a server that is silent for so long is taken for one that was stopped or hangs
 	FDS_SHARE = 3,    // no server is started once a third of the descriptors is in use
 	SHELLS_MAX = 8,   // shells that a worker knows at a time
-	AUTO_AFTER = 6,   // executions before a shell gets a server, which costs about as much as one and saves more than half of each
+	AUTO_AFTER = 6,   // executions of a shell before it gets a server, which costs about as much as one and saves more than half of each
 	DEATHS_MAX = 3,   // deaths of a shell's servers; after so many somebody means to kill them
 	REFRESH_MS = 100, // pause between looks at what others may have changed; a look costs a hundredth of a short job
 };
@@ -119,7 +119,7 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 	                          .ignored = job->context->ignored};
 	sigfillset(&context.mask);
 	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	FP_CLEANUP(free_later) char **env = env_merge(job->env, (char *[]){preload, variable, now, NULL}, /* unset */ NULL); // they make a server of it
+	FP_CLEANUP(free_later) char **env = env_merge(job->env, (char *[]){preload, variable, now, NULL}, /* unset */ NULL); // variables of the server
 	struct spawn_config config = {
 		.path = job->path,
 		.argv = (char *[]){job->argv[0], c, nothing, NULL},
@@ -248,7 +248,7 @@ static pid_t await_start(const struct warm_server *server, const struct spawn_co
 	return target < 0 ? -target : -ECHILD;
 }
 
-// Why a server did not start a job.
+// Returns the reason why a server did not start a job.
 static const char *failure_text(int error) {
 	switch (error) {
 	case EMSGSIZE:             return "its arguments and environment are too long";
@@ -323,7 +323,7 @@ static pid_t server_start(struct warm_server *server, const struct spawn_config 
 // (sched_setattr(2)), CPUs, I/O priority, timer slack, cgroups, and what the files of proc(5) read here say.
 
 enum {
-	CPU_WORDS = 128,     // of 64 CPUs
+	CPU_WORDS = 128,     // of 64 CPUs each
 	SCHEDULING_WORDS = 8, // struct sched_attr has 7 (sched_setattr(2)); the kernel fills what it knows of
 	IOPRIO_PROCESS = 1,  // ioprio_get(2), IOPRIO_WHO_PROCESS: a thread; the C library has neither
 	PROCESSES_FEW = 512, // up to this limit, servers could take the processes that jobs need

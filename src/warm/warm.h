@@ -9,7 +9,7 @@
 
 enum warm_mode {
 	WARM_OFF,
-	WARM_AUTO, // shells are cloned from when a worker has executed the same one some times
+	WARM_AUTO, // a shell is cloned once a worker has executed it several times
 	WARM_SH,
 };
 
@@ -23,7 +23,7 @@ struct warm *warm_create(enum warm_mode mode, struct children *children);
 // Ends the servers. NULL-safe.
 void warm_destroy(struct warm *warm);
 
-// The child_config.starter of the worker's next job whose program is a shell; or NULL.
+// Returns the child_config.starter of the worker's next job whose program is a shell; or NULL.
 const struct starter *warm_starter(struct warm *warm);
 
 // Says whether the last job with that starter was started by a server: "yes" or "no, REASON"; NULL if no server was asked, as
@@ -36,7 +36,7 @@ const char *warm_report(struct warm *warm);
 extern const char server_so[];
 extern const size_t server_so_size;
 
-// Returns why the shell at `path` cannot be cloned, in words (static text), or NULL: nothing in its file speaks against a try.
+// Returns why the shell at `path` cannot be cloned, in words (static text); NULL if its file shows no reason against it.
 const char *fitness_refusal(const char *path);
 
 // Returns why a job with this environment cannot be a clone: a variable is for the linker or the allocator, which have done their work

@@ -27,8 +27,8 @@ static uint64_t free_at(const struct pool *pool, const struct group *group, uint
 	return taken < group->fair.slots ? group->fair.slots - taken : 0;
 }
 
-// The first time from `now` on at which `width` slots are expected to be free (the shadow time). Returns `now` if that is unknown: an item of unknown
-// length does not end by itself, and an overdue one may end at any moment. Nothing can pass then.
+// Returns the first time from `now` on at which `width` slots are expected to be free (the shadow time); or `now` if that is unknown: an item of
+// unknown length does not end by itself, and an overdue one may end at any moment. Nothing can pass then.
 static uint64_t expected_start(const struct pool *pool, const struct group *group, uint32_t width, uint64_t now) {
 	uint64_t low = now, high = now;
 	for (unsigned i = 0; i < pool->nworkers; ++i) {

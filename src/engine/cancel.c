@@ -8,7 +8,7 @@
 // All items of a queue, taken away from it.
 struct cancelled {
 	struct queue *queue;     // pinned
-	struct list items, extents, tail; // in this order, as in the queue
+	struct list items, extents, tail; // oldest items first, as struct queue holds them
 	uint64_t nitems;
 };
 

@@ -38,7 +38,7 @@
 #include <limits.h>
 
 enum {
-	LOWER_PART = 16, // the lower tiers get one part in so many of what is charged
+	LOWER_PART = 16, // the lower tiers together get this part of what is charged
 };
 
 _Static_assert(FAIR_TURN % LOWER_PART == 0, "tokens need no remainder under turns");
@@ -245,7 +245,7 @@ static void tokens_add(struct fair *fair, uint64_t units, uint64_t lower) {
 	tokens_cap(fair);
 }
 
-// The highest tier of which something can be picked, or NULL.
+// Returns the highest tier from which a queue can be picked, or NULL.
 static struct fair_tier *tier_top(const struct fair *fair) {
 	struct fair_tier *tier = fair->tiers;
 	while (tier && tier->neligible == 0) {
@@ -581,7 +581,7 @@ void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint
 	place(fair, queue, now);
 }
 
-// Whether `a` goes before `b`: lower virtual time, fewer slots per weight, served longer ago, opened earlier.
+// Returns whether `a` goes before `b`: by its lower virtual time, then fewer slots per weight, an earlier last turn, an earlier opening.
 static bool goes_first(const struct fair_queue *a, uint64_t virt_a, const struct fair_queue *b, uint64_t virt_b) {
 	if (virt_a != virt_b) {
 		return before(virt_a, virt_b);
@@ -594,7 +594,7 @@ static bool goes_first(const struct fair_queue *a, uint64_t virt_a, const struct
 	return a->served != b->served ? a->served < b->served : a->seq < b->seq;
 }
 
-// Returns the lower tier that was served longest ago, of those with something to pick, if it is the lower tiers' turn; else the highest.
+// Returns the tier to pick from: if it is the lower tiers' turn, the one with something to pick that was served longest ago; else the highest.
 static struct fair_tier *tier_pick(const struct fair *fair, uint64_t now) {
 	struct fair_tier *top = tier_top(fair), *lower = NULL;
 	if (fair->busy_tiers < 2) {
@@ -609,11 +609,11 @@ static struct fair_tier *tier_pick(const struct fair *fair, uint64_t now) {
 			due -= fair->time ? (int64_t)expected(queue, now) : 0;
 		}
 	}
-	bool turn = fair->time ? due > 0 : due + (int64_t)(FAIR_TURN / LOWER_PART) >= (int64_t)FAIR_TURN; // with the tokens of this pick
+	bool turn = fair->time ? due > 0 : due + (int64_t)(FAIR_TURN / LOWER_PART) >= (int64_t)FAIR_TURN; // counting the tokens that this pick will bring
 	return turn ? lower : top;
 }
 
-// The first of the queues that the filter takes, among the FAIR_PEEK_MAX entries nearest the top; without a filter the first of all.
+// Returns the first queue that the filter takes, among the FAIR_PEEK_MAX entries nearest the top; without a filter the first of all.
 static struct fair_queue *heap_find(const struct fair_heap *heap, fair_filter_fn *filter, const void *arg) {
 	const struct fair_entry *best = NULL;
 	for (size_t at = 0; at < heap->n && at < (filter ? FAIR_PEEK_MAX : 1); ++at) {
@@ -625,7 +625,7 @@ static struct fair_queue *heap_find(const struct fair_heap *heap, fair_filter_fn
 	return best ? best->queue : NULL;
 }
 
-// The queue of the tier that goes first, of those that the filter, if there is one, takes; or NULL.
+// Returns the queue of the tier that goes first, among those that the filter takes (without a filter: all); or NULL.
 static FP_INLINE struct fair_queue *tier_peek(const struct fair_tier *tier, fair_filter_fn *filter, const void *arg, uint64_t now) {
 	struct fair_queue *best = heap_find(&tier->heaps[BY_VIRT], filter, arg);
 	uint64_t least = best ? best->virt : 0;
@@ -655,7 +655,7 @@ struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter,
 	return best;
 }
 
-// Counts tokens for a queue of the tier, which is about to be served so many turns; under time does nothing.
+// Counts tokens for a queue of the tier, which is about to be served `turns` turns; under time does nothing.
 static void tokens_turn(struct fair *fair, const struct fair_tier *tier, uint64_t turns) {
 	if (!fair->time && fair->tiers->next) {
 		tokens_add(fair, turns * FAIR_TURN, is_lower(fair, tier) ? turns * FAIR_TURN : 0);

@@ -32,7 +32,7 @@
 // the remainder is carried along.
 #define FAIR_TURN UINT64_C(720720)
 
-enum { FAIR_MOST_WEIGHT = 1000 }; // of a queue; the least is 1
+enum { FAIR_MOST_WEIGHT = 1000 }; // the greatest weight of a queue; the least is 1
 
 enum { FAIR_PEEK_MAX = 255 }; // see fair_peek_filtered()
 
@@ -40,7 +40,7 @@ struct fair_tier;
 
 // A running item, by which fair.c knows how much slot-time is still expected. The caller keeps the struct while the item runs.
 struct fair_job {
-	struct fair_job *next, **link; // in its queue's list; `link` NULL: it is in no list
+	struct fair_job *next, **link; // in fair_queue.jobs; `link` NULL: it is in no list
 	uint64_t start;
 	uint32_t slots;
 };
@@ -59,8 +59,8 @@ struct fair_queue {
 	uint64_t due;            // public: no pick before this time; 0: the queue has had no rate
 	uint64_t exempt;         // items of the backlog that neither wait for a token nor take one
 	uint32_t heap_at[3];     // 1 + its place in each heap of the tier; 0: it is not in that heap
-	bool paused;             // by fair_pause(): treated as a queue without work
-	bool picks_exempt;       // public: the last pick was of one of `exempt`
+	bool paused;             // fair_pause() has paused it: it is treated as a queue without work
+	bool picks_exempt;       // public: the last pick took an item that is exempt from the rate
 	bool wants;              // it has an item that may start
 	bool at_limit;           // it has items, and only its limit or its rate keeps them from starting
 	struct fair_tier *tier;
@@ -150,7 +150,7 @@ bool fair_has_passed(const struct fair *fair, struct fair_tag tag);
 void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
               uint64_t now);
 
-// Gives the queue a rate: at least so many nanoseconds from a pick to the next; 0: none. May allocate.
+// Gives the queue a rate: at least `interval` nanoseconds from a pick to the next; 0: no rate. May allocate.
 void fair_set_rate(struct fair *fair, struct fair_queue *queue, uint64_t interval, uint64_t now);
 
 // Changes the time of the queue's next token, because an item that was picked before begins only now, or gives its token back unused.
@@ -177,7 +177,7 @@ void fair_take(struct fair *fair, struct fair_queue *queue, uint64_t now);
 // Takes O(log queues), and under fair time also O(running items).
 struct fair_queue *fair_pick(struct fair *fair, uint64_t now);
 
-// The queue that fair_pick() would return, without picking it.
+// Returns the queue that fair_pick() would pick now, without picking it.
 struct fair_queue *fair_peek(struct fair *fair, uint64_t now);
 
 // Whether the queue may be taken.

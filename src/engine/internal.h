@@ -29,10 +29,10 @@
 #include <stddef.h>
 
 enum {
-	HEAD_EVERY = 16, // at each 16th pick of a queue its head is taken first
-	WAITING_MOST = 64, // while so many items of a group wait without slots, only entries of the front start [E17]
-	LENGTHS = 15,    // the next item of a queue is expected to take the median of so many last lengths
-	ITEM_LAST = 1 << 4, // in the flags of a queue's last item, which nobody cancels; enum work_flags has the others
+	HEAD_EVERY = 16, // each 16th pick of a queue takes the item at its head, before any local one
+	WAITING_MOST = 64, // once this many items of a group wait without slots, only entries of the front start [E17]
+	LENGTHS = 15,    // how many last items of a queue count for its median length
+	ITEM_LAST = 1 << 4, // flag of a queue's last item, which nobody cancels; enum work_flags has the other flags
 };
 
 // A queued item. The thread that submits it makes it, and the worker that has run it frees it, both without the lock.
@@ -57,7 +57,7 @@ static inline size_t item_bytes(const struct queued_item *item) {
 // Some items of a queue in the spill file, oldest first.
 struct extent {
 	struct list link;        // in queue->extents
-	uint64_t offset;         // in the file
+	uint64_t offset;         // where it begins in the file
 	size_t begin, end;       // what was not read back yet: the bytes from offset + begin to offset + end
 };
 
@@ -67,9 +67,9 @@ struct local {
 	struct list link;        // in queue->locals while `items` is not empty
 };
 
-// One of two groups of workers, with the queues they serve: those on slots, or dedicated threads.
+// One of two groups of workers, with the queues that they serve: workers on slots, or dedicated threads.
 struct group {
-	struct fair fair;        // of its queues; fair.slots is the number of slots
+	struct fair fair;        // the fair choice among its queues; fair.slots is the number of slots
 	unsigned running;        // slots taken by running items
 	unsigned lending;        // items that lend their slots and are in no other count [E12]; their threads take no other items
 	unsigned waiting;        // those items of `lending` that are between worker_wait_begin() and worker_wait_end() [E17]
@@ -104,7 +104,7 @@ struct worker {
 	bool started;            // `thread` has to be joined
 	unsigned index;          // its index in pool->workers
 	thread thread;
-	void *scratch;           // of the pool's owner; only the worker touches it
+	void *scratch;           // for the pool's owner (worker_scratch()); only the worker touches it
 	void (*scratch_fini)(void *);
 	// the running item; read by the worker without the lock
 	struct queue *queue;     // NULL: none
@@ -117,7 +117,7 @@ struct worker {
 	uint64_t lent_at, away;  // when the item began to lend its slots; nanoseconds that it ran without slots before
 	uint32_t width;          // slots that the item takes, or wants while it waits for them
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
-	uint64_t token_due;      // with a rate: when the token after the item's own comes; 0: the item took none
+	uint64_t token_due;      // if the queue has a rate: when the token after the item's own comes; 0: the item took none
 	struct queue *reserved_queue; // queue of the item that was taken and waits for its slots (`queue` is NULL then); NULL: none
 	unsigned flags;          // flags and id of the item
 	uint64_t id;
@@ -134,7 +134,7 @@ struct queue {
 	void *user;
 	atomic_uint_least64_t user_count; // see queue_user_count()
 	const char *name;
-	uint32_t number;         // in pool->names
+	uint32_t number;         // index of its name in pool->names
 	struct list link;        // in pool->queues, or pool->zombies
 	struct queue *next_removed; // in deferred.removed
 	uint32_t opens;          // how many calls of pool_queue_open() were not matched by pool_queue_close() yet
@@ -149,7 +149,7 @@ struct queue {
 	uint64_t limit_left;     // for struct facts, as is limit_why
 	int limit_why;
 	unsigned holds;          // its items between worker_wait_begin() and worker_wait_end(), during which it is paused [E17]
-	size_t bytes;            // of the queued items, without those in the front and in `exempt`
+	size_t bytes;            // bytes of the queued items, without those in the front and in `exempt`
 	struct list items;       // the oldest items, in memory
 	struct list extents;     // the items behind those, on disk
 	struct list tail;        // the newest items, in memory
@@ -162,7 +162,7 @@ struct queue {
 	struct list locals;      // local lists that are not empty; thieves begin with the first and move it to the end
 	struct local **local_of; // by worker->index; `nlocal_of` entries
 	unsigned nlocal_of;
-	struct median *lengths;  // of its last items; NULL until one has ended
+	struct median *lengths;  // lengths of its last items; NULL until one has ended
 	struct front *last;      // its last item, until that is due and goes to the front [E10]; or NULL
 };
 
@@ -170,7 +170,7 @@ struct queue {
 struct name {
 	const char *text;
 	struct queue *queue;     // NULL: the queue was removed
-	struct fair_tag tag;     // of the removed queue, for the next one of this name
+	struct fair_tag tag;     // its place in virtual time, for the next queue of this name
 	uint64_t user_count;
 };
 
@@ -185,7 +185,7 @@ struct pool {
 	bool dispatches;         // started, not paused, and `passing` is NULL
 	bool idle_claimed;       // a thread calls hooks.idle, or has called it
 	bool idle;               // hooks.idle has returned
-	cond idle_cond;          // for changes of `idle` and `callers`
+	cond idle_cond;          // signalled when `idle` or `callers` changes
 	unsigned callers;        // threads from outside that run deferred actions
 	struct group *thread_retry; // group with work for which no thread could be started; or NULL
 	struct worker *asker;    // worker that asks hooks.gate, for all workers, or waits to ask again; or NULL
@@ -363,7 +363,7 @@ void queue_free(struct queue *queue);
 
 // ---- registry.c ----
 
-// Pauses the queue in the fair choice if it has to be: by its attributes, or because one of its items waits.
+// Pauses the queue in the fair choice if its attributes say so, or one of its items waits [E17]; else ends its pause.
 void queue_set_pause(struct queue *queue);
 
 // Gives the queue the rate of these attributes.

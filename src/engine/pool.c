@@ -411,7 +411,7 @@ static enum queue_wait wait_of(const struct pool *pool, const struct queue *queu
 	return QUEUE_NEXT;
 }
 
-// Fills in what there is to show of the queue. Returns false if nothing of it waits.
+// Fills in the view of the queue. Returns false if none of its items waits.
 static bool view_fill(const struct pool *pool, const struct queue *queue, uint64_t now, struct queue_view *ret_view) {
 	const struct worker *reserver = queue->group->reserver;
 	bool reserves = reserver && reserver->reserved_queue == queue;

@@ -1,7 +1,7 @@
 // The pool: named queues that take turns on a fixed number of slots, worked by threads with local lists and stealing.
 //
 // The pool knows no processes. A work item is a type (what to call) and some bytes (what to call it with); a child
-// process, a function and a slot lent to somebody else until it is given back are all the same to it.
+// process, a function and a slot lent to somebody else until it is given back are all the same to the pool.
 //
 // A free worker takes an item in two steps: the queue whose turn it is (engine/fair.h), then inside that queue its own
 // newest local item, else the oldest local item of another worker, else the head of the queue; every 16th pick of a
@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 struct pool;
-struct queue;  // of a batch
+struct queue;  // the queue of a batch
 struct worker; // a thread that owns a slot, or a dedicated thread of a long-running item
 
 enum work_status {
@@ -131,7 +131,7 @@ struct pool_config {
 	bool one_by_one;           // nothing is dispatched before the item that was dispatched last has called worker_pass() or ended
 	size_t queue_mem;          // bytes of queued items in memory, all queues; beyond it they are spilled
 	const char *spill_dir;     // directory of the (unlinked) spill file; opened when first needed
-	size_t stack_bytes;        // of a worker's thread
+	size_t stack_bytes;        // stack size of a worker's thread, in bytes
 	uint64_t (*now)(void *arg); // the clock, or NULL for the monotonic one
 	struct pool_hooks hooks;
 };
@@ -144,7 +144,7 @@ struct queue_attrs {
 	bool long_running;         // each item runs on a dedicated thread, without a slot, uncharged; fixed by the first open
 	bool prefer_fairness;      // items with WORK_LOCAL go to the tail of the queue instead
 	uint64_t start_interval;   // least nanoseconds between two dispatches from the queue (its rate), or 0; its last item does not wait
-	bool paused;               // nothing of it is dispatched, and it gains no share meanwhile
+	bool paused;               // no item of the queue is dispatched, and the queue gains no share meanwhile
 	size_t low_water;          // bytes; see hooks.low; 0 = never called
 };
 
@@ -185,7 +185,7 @@ void *queue_user(const struct queue *queue);
 // while the queue is open or one of its items runs.
 atomic_uint_least64_t *queue_user_count(struct queue *queue);
 
-// Asks for one call of hooks.low when less than low_water bytes are queued; it comes at once if that is so now.
+// Asks for one call of hooks.low when less than low_water bytes are queued; the call comes at once if less are queued now.
 void pool_queue_want(struct pool *pool, struct queue *queue);
 
 // Bytes queued in the queue.
@@ -305,11 +305,11 @@ struct pool_stat {
 	uint64_t running;    // items, on slots
 	uint64_t lending;    // items that lend their slots; they are in no other count
 	uint64_t running_long;
-	uint64_t slots_taken; // by the items on slots
+	uint64_t slots_taken; // slots that the items on slots take
 	uint64_t dispatched; // so far
-	uint64_t wakes;      // of parked workers, so far
+	uint64_t wakes;      // how often parked workers were woken, so far
 	unsigned threads;
-	size_t mem_bytes;    // of queued items in memory
+	size_t mem_bytes;    // bytes of queued items in memory
 	uint64_t spilled_bytes;
 };
 // Fills in the figures as they are at one moment.

@@ -1,6 +1,6 @@
 // The items that a queue holds: lists in memory, and a part between them on disk.
 //
-// The oldest are in queue->items, those behind them may be in the spill file, and the newest are in queue->tail:
+// The oldest items are in queue->items, items behind those may be in the spill file, and the newest items are in queue->tail:
 //
 //	items  |  extents of the spill file  |  tail
 //
@@ -19,7 +19,7 @@
 #include <errno.h>
 
 enum {
-	LEAST_BYTES = 2048,        // bytes of queue->items, at least: so many stay in memory, and are read at once
+	LEAST_BYTES = 2048,        // the least bytes of queue->items: as many stay in memory, and are read at once
 	MOST_BYTES = SCRATCH_UNIT,
 	SPILL_BYTES = 4096,        // bytes from which on a tail is worth writing
 };
@@ -240,7 +240,7 @@ bool storage_make_room(struct pool *pool, size_t need, struct deferred *deferred
 
 // ---- out ----
 
-// Notes that the tail changes: what is being written of it, if anything, is to be discarded.
+// Notes that the tail changes: if some of it is being written to disk, that copy is to be discarded.
 static void touch_tail(struct queue *queue) {
 	++queue->touched;
 	list_remove(&queue->spillable);

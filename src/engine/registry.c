@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-enum { QUEUE_BYTES = sizeof(struct queue) + 4 * sizeof(void *) }; // with what the heap of the fair choice and the allocator need for it
+enum { QUEUE_BYTES = sizeof(struct queue) + 4 * sizeof(void *) }; // a queue, and what the heap of the fair choice and the allocator need for it
 
 // ---- open ----
 

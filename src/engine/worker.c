@@ -7,7 +7,7 @@
 
 // ---- slot numbers ----
 
-// The lowest free number above `below`.
+// Takes the lowest free slot number above `below`.
 static FP_INLINE unsigned number_take(struct pool *pool, unsigned below) {
 	size_t word = below / 64;
 	uint64_t never = (UINT64_C(1) << below % 64) - 1;
@@ -196,7 +196,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	pool_notice(pool, deferred);
 }
 
-// The reserver does nothing but wait for its wide item, and no other worker starts that item.
+// True if the worker may take or start an item. The reserver only waits for its wide item, and no other worker starts that.
 static bool worker_has_work(const struct worker *worker) {
 	struct group *group = worker->group;
 	bool is_meant = (group->reserver == worker) == group_is_for_reserver(group);

@@ -59,14 +59,14 @@ struct blocks {
 struct block {
 	struct list link;        // of blocks->all
 	struct blocks *blocks;
-	int fd;                  // of --cat: the file that its job gets the name of; or -1
+	int fd;                  // for --cat: the file whose name the job gets; or -1
 	struct file_part *part;  // the file that it is a part of, or NULL
-	struct consumer *consumer; // of --round-robin and --tee: gives its job the data as it comes; or NULL
-	const char *path;        // of --tee with a file: each attempt opens it; or NULL
+	struct consumer *consumer; // for --round-robin and --tee: gives the job the data as it comes; or NULL
+	const char *path;        // for --tee with a file: its path, which each attempt opens; or NULL
 	const char *head;        // the header, borrowed
 	size_t head_len;
 	struct buf bytes;        // the data behind the header; empty if that is a part of a file
-	uint64_t offset, size;   // of the data behind the header, in the file; in `bytes` the offset is 0
+	uint64_t offset, size;   // where the data behind the header begins in the file (in `bytes`: 0), and how long it is
 	size_t head_at;          // bytes of the header that the present attempt has got
 	uint64_t at;             // bytes of the data behind the header that the present attempt has got
 	struct stdin_writer stdin_writer; // writes the block for the present attempt

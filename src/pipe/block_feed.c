@@ -23,12 +23,12 @@
 
 enum {
 	PASS_BYTES = 4 * 1024 * 1024, // bytes that are read between two looks at the signals
-	LARGE_FILE = 256 * 1024,      // a stdin that is a file with so many bytes left is not copied
+	LARGE_FILE = 256 * 1024,      // a regular file as stdin is not copied if it has this many bytes left
 	WINDOW = 4096,                // bytes of such a stdin that are first searched for the end of a block
 	PIECE = 128 * 1024,           // bytes that are read at a time to find where parts end, as in GNU parallel
 	RECORDS_AT_ONCE = 64,         // records that are dealt out between two looks at anything else
 	PARTS_AHEAD = 64,             // blocks of --pipe-part that may wait for a slot: each is no more than a few numbers
-	TEE_BYTES = 128 * 1024,       // in a portion of --tee: at most two are kept for each job, and all jobs have the same
+	TEE_BYTES = 128 * 1024,       // bytes in a portion of --tee: at most two are kept for each job, and all jobs have the same
 	FDS_PER_JOB = 10,             // of --round-robin: a job's pipes, pidfd, eventfd and blocks, with some to spare
 };
 
@@ -62,7 +62,7 @@ struct blockfeed {
 	struct file_part source; // the file that is stdin, if blocks are parts of it; else its path is NULL
 	struct file_part *parts;
 	size_t nparts, part;     // how many files there are, and the index of the present one
-	uint64_t part_block;     // bytes of a block, before the end of it is searched for
+	uint64_t part_block;     // bytes of a block before the place where the search for its end begins
 };
 
 // ---- blocks ----
@@ -156,7 +156,7 @@ static enum data_status find_front(struct blockfeed *feed) {
 	return DATA_AGAIN;
 }
 
-// Takes `len` bytes off the data, in a buffer of their own: in the memory of feed->data, if they are most of it.
+// Takes `len` bytes off the data, and returns them in a buffer: in the memory of feed->data, if they are most of it.
 static struct buf take_data(struct blockfeed *feed, size_t len) {
 	struct buf bytes = BUF_INIT, *data = &feed->data;
 	size_t rest = data->len - feed->at - len;
@@ -289,7 +289,7 @@ static enum data_status file_step(struct blockfeed *feed, struct block **ret_blo
 		return grow(feed);
 	}
 	enum data_status status = part_ready(feed, source, source->from + cut, ret_block);
-	(void)lseek(source->fd, (off_t)source->from, SEEK_SET); // for a program that reads on after us
+	(void)lseek(source->fd, (off_t)source->from, SEEK_SET); // a program that reads on after us begins there
 	return status;
 }
 
@@ -505,7 +505,7 @@ void blockfeed_begin(struct blockfeed *feed, uint64_t jobs) {
 	wakeup_post(feed->config.wake_fd);
 }
 
-// Reads a portion; DATA_READY if there is one.
+// Reads a portion of --tee. Returns DATA_READY if there is one.
 static enum data_status read_portion(struct blockfeed *feed) {
 	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	ssize_t n = read_now(buf_reserve(&bytes, TEE_BYTES), TEE_BYTES);
@@ -615,7 +615,7 @@ static void stream_open(struct blockfeed *feed) {
 		feed->source = (struct file_part){.path = "the standard input", .is_stdin = true, .fd = STDIN_FILENO, .from = (uint64_t)from,
 		                             .size = (uint64_t)stat.st_size};
 	}
-	(void)pipe_widen(STDIN_FILENO, PIPE_BYTES); // for the reason in write_block(); does nothing unless stdin is a pipe
+	(void)pipe_widen(STDIN_FILENO, PIPE_BYTES); // as in write_block(); does nothing unless stdin is a pipe
 	begin_round(feed);
 }
 

@@ -40,7 +40,7 @@ static int control_open(const struct cgroup_root *root, const char *path) {
 	return openat(root->fd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 }
 
-// Returns 0, or -1 with errno.
+// Writes the text to a file of the group. Returns 0, or -1 with errno.
 static int control_write(const struct cgroup_root *root, const char *path, const char *text) {
 	int fd = control_open(root, path);
 	if (fd < 0) {
@@ -209,7 +209,7 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 	do {
 		group.number = atomic_add_relaxed(&root->made, 1) + 1;
 		made = mkdirat(root->fd, group_file(group.number, "", name), 0755);
-		// a fairpar of the same pid in another pid namespace may have left it
+		// a fairpar of the same pid in another pid namespace may have left a group of this name
 	} while (made != 0 && errno == EEXIST && group.number < 1U << 20);
 	if (made != 0) {
 		return -1;

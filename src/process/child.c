@@ -23,7 +23,7 @@
 #endif
 
 enum {
-	GUARDIAN_AFTER_MS = 10, // a job that lives so long is worth a guardian, which costs about 1 ms once
+	GUARDIAN_AFTER_MS = 10, // a job that has lived this long is worth a guardian, whose start costs about 1 ms
 	STOPPED_AFTER_MS = 1000, // how long after its start a job is checked, once, for a stop by the terminal
 	DRAIN_GRACE_MS = 1000,   // how long what a grandchild writes after the child's end is still read
 };
@@ -143,7 +143,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 		}
 		if (ret_error->step == SPAWN_CGROUP && !is_shortage(ret_error->error)
 		    && memory_claim_renounce(&child->children->memory, child->config->claim, ret_error->error)) {
-			(void)child_claim(child); // if that is refused, the next look at `refusal` finds it
+			(void)child_claim(child); // if the claim is refused, the next look at `refusal` finds it
 			continue;
 		}
 		if (!is_shortage(ret_error->error)
@@ -231,7 +231,7 @@ static uint64_t guardian_due(const struct child *child) {
 		? child->running.start + (uint64_t)GUARDIAN_AFTER_MS * NS_PER_MS : TIME_NEVER;
 }
 
-// When child_on_time() has to look again.
+// Returns when child_on_time() has to look again.
 static uint64_t child_due(const struct child *child) {
 	uint64_t due = time_earlier(time_earlier(guardian_due(child), child->time_due), child->stop_due);
 	return child->linger_until ? time_earlier(due, child->linger_until) : due;

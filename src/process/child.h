@@ -112,7 +112,7 @@ struct child_view {
 	uint64_t start;
 	const char *label;   // job label given to child_run(), valid during the call
 	const char *last;    // the last line of its output, valid during the call, or NULL; see output_reader.last_line
-	int stop_signal;     // of children_each_stopped(): the signal that has stopped the child
+	int stop_signal;     // for children_each_stopped(): the signal that has stopped the child
 };
 
 // Calls fn for each running child, outside of all locks.
@@ -200,7 +200,7 @@ struct child_config {
 	bool forks;                  // likely to have children of its own (a shell): the guardian is started before the child
 	bool own_group;              // own process group (all but the xargs personality)
 	bool foreground;             // its process group becomes the foreground group of the terminal stdin_fd
-	void *stack_top;             // of the calling worker, by child_stack_create()
+	void *stack_top;             // the stack of the calling worker, from child_stack_create()
 	const struct starter *starter; // starts the child in place of spawn(); NULL: spawn() does. Of the calling worker
 	// `started` is called on the calling thread once the child runs, with the time of its start (now_ns()); or it is NULL.
 	void (*started)(void *arg, pid_t pid, uint64_t start);

@@ -33,7 +33,7 @@ struct running_child {
 	unsigned step;     // if it is marked: the step of the sequence that was sent last
 	uint64_t step_due; // if it is marked: when the next step is due
 	struct pidfd_set left_group; // if its time is up: its descendants outside of its group
-	bool suspended;    // by children_suspend_young(); under the lock
+	bool suspended;    // children_suspend_young() has stopped it; under the lock
 	bool waits;        // it waits for other jobs (children_set_waiting()); under the lock
 	uint64_t stopped;  // the value of children.stopped when this child was listed
 	uint64_t start;

@@ -19,7 +19,7 @@ static size_t list_length(char *const *list) {
 	return n;
 }
 
-// An array of copies, NULL behind the last; strings and array are one allocation.
+// Returns a copy of the list, NULL at its end; strings and array are one allocation.
 static char **env_copy(char *const *env) {
 	size_t n = list_length(env), bytes = 0;
 	for (size_t i = 0; i < n; ++i) {

@@ -21,8 +21,8 @@ struct context {
 	atomic_int refs;           // see context_ref(); 1 at first
 	char *cwd;                 // directory of the job, owned, or NULL: that of the process
 	char **env;                // NULL-terminated, owned: array and strings are one allocation; NULL after context_derive()
-	mode_t umask;              // or (mode_t)-1: that of the process
-	struct rlimit nofile;      // as the caller had it: fairpar raises its own soft limit
+	mode_t umask;              // umask of the job; (mode_t)-1: that of the process
+	struct rlimit nofile;      // the limit of descriptors that the caller had: fairpar raises its own soft limit
 	struct rlimit *limits;     // the job's limits, by resource, owned; NULL: the job has those of the process
 	unsigned nlimits;
 	int closed;                // the standard streams that were closed when fairpar began, as a bit set (fds_sanitize())

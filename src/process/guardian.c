@@ -137,7 +137,7 @@ void guardian_revive(struct guardian *guardian) {
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
 	}
 	close(atomic_exchange(&guardian->pipe_fd, -1));
-	if (++guardian->nrevived <= MOST_REVIVALS) { // else somebody means to kill it
+	if (++guardian->nrevived <= MOST_REVIVALS) { // if it dies more often, somebody means to kill it
 		atomic_store_relaxed(&guardian->is_tried, false);
 		guardian_start(guardian);
 	}

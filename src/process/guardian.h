@@ -50,7 +50,7 @@ struct group_table {
 void group_table_kill(struct group_table *table, int signal);
 
 struct guardian {
-	struct group_table *table; // of this process; shared if table_fd >= 0
+	struct group_table *table; // the groups that this process runs; shared with the guardian if table_fd >= 0
 	int table_fd;              // memory that holds the table; -1: there can be no guardian
 	atomic_int pipe_fd;        // the write end of the guardian's pipe, or -1; POLLERR on it: the guardian has died
 	unsigned nrevived;         // how often it was started again

@@ -20,12 +20,12 @@
 #include <unistd.h>
 
 enum {
-	KNOWN = 3,           // so many jobs of a batch must have ended before the need of the others is known
+	KNOWN = 3,           // how many jobs of a batch must have ended before the need of the others is known
 	OTHERS_PART = 20,    // one part in 20 of the memory is left to other programs by jobs that do not declare their need
 	FRESH_MS = 250,      // how long a reading is used; jobs that start meanwhile count as if they had used nothing yet
 	WANT_SAMPLE_MS = 10, // the least pause between two looks at the running jobs
-	SAMPLE_PART = 50,    // a pause is also at least so many times as long as the look before it took
-	ALONE_MS = 5000,     // so long after the last job has ended, only an awaited job starts alone: what other jobs wait for is to come first
+	SAMPLE_PART = 50,    // the pause after a look is at least this many times as long as the look took
+	ALONE_MS = 5000,     // how long after the end of the last job only an awaited job may start alone: what other jobs wait for comes first
 };
 void memory_init(struct memory *memory) {
 	*memory = (struct memory){.meminfo = "/proc/meminfo", .groups_root = "", .root = {.fd = -1}};
@@ -125,7 +125,7 @@ void memory_learned_end(struct memory_learned *learned, uint64_t bytes) {
 	atomic_store_relaxed(&learned->most, most);
 }
 
-// The bytes that the claim's job is to need; 0: nothing is known. With the lock, as the functions below.
+// Returns the bytes that the claim's job is expected to need; 0: nothing is known. With the lock, as the functions below.
 static uint64_t need_of(const struct memory_claim *claim) {
 	if (claim->bytes == 0) {
 		return memory_learned_need(claim->learned);
@@ -133,7 +133,7 @@ static uint64_t need_of(const struct memory_claim *claim) {
 	return claim->bytes < MEMORY_NEED_MOST ? claim->bytes : MEMORY_NEED_MOST;
 }
 
-// The bytes that are kept for the job of an admitted claim.
+// Returns the bytes that are reserved for the job of an admitted claim.
 static uint64_t reserved_for(const struct memory_claim *claim) {
 	return claim->is_waiting && claim->bytes > 0 ? 0 : need_of(claim);
 }
@@ -294,7 +294,7 @@ static bool is_held_back(const struct memory *memory, const struct memory_claim 
 		&& !is_due(memory);
 }
 
-// The first awaited claim of those that wait and are not held back; if none is awaited, the first of them; or NULL.
+// Returns the first waiting claim that is awaited and not held back; if none is awaited, the first that is not held back; or NULL.
 static struct memory_claim *first_of(const struct memory *memory) {
 	struct memory_claim *first = NULL;
 	list_for_each_entry(&memory->waiting, struct memory_claim, claim, link) {
@@ -446,7 +446,7 @@ int memory_claim_prepare(struct memory *memory, struct memory_claim *claim) {
 		return 0;
 	}
 	mutex_lock(&memory->lock);
-	bool renounced = memory->mode != MEMORY_CGROUP; // by another job, since this claim was opened
+	bool renounced = memory->mode != MEMORY_CGROUP; // another job has given cgroups up since this claim was opened
 	mutex_unlock(&memory->lock);
 	if (renounced) {
 		errno = ENOTSUP;

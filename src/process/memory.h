@@ -58,15 +58,15 @@ struct memory {
 	uint64_t fresh_until;   // now_ns() time: `available` and `total` are read again after it
 	uint64_t kills;         // the kernel's kills in the own cgroups before the first claim that learns, and the later ones attributed to a job
 	bool counts_kills;      // `kills` is set: a claim that learns was opened
-	uint64_t want_due;      // now_ns() time: the running jobs are not looked at before it
+	uint64_t want_due;      // now_ns() time: the running jobs are not sampled before it
 };
 
 // What one job needs: child_config.claim. A zeroed claim is closed.
 struct memory_claim {
 	uint64_t bytes;     // the need that the job declares; 0: `learned` says the need
-	struct memory_learned *learned; // of the job's batch, borrowed; NULL: nothing is learned from the job. Set by the caller
+	struct memory_learned *learned; // what was learned of the job's batch, borrowed; NULL: nothing is learned from the job. Set by the caller
 	uint64_t expected;  // the most bytes that a job of its batch had had when this job started
-	const char *label;  // of the job, for messages; borrowed
+	const char *label;  // the job's label, for messages; borrowed
 	const void *origin; // child_config.origin, for memory_set_waiting(). Set by the caller
 	const atomic_bool *awaited; // true: another job waits for this one, so this one goes before others; or NULL. Set by the caller
 	// Called once, without a lock, if the claim has to wait, with the bytes that it needs (0: not known yet); or NULL. Set by the caller
@@ -166,7 +166,7 @@ struct memory_ledger;
 struct memory_ledger *memory_ledger_open(const char *path) FP_NODISCARD;
 void memory_ledger_close(struct memory_ledger *ledger); // NULL-safe
 
-// What a process tells the others of its jobs, and of the job that it may be about to start.
+// What a process tells the other fairpars about its jobs, and about the job that it may be about to start.
 struct memory_entry {
 	uint64_t reserved;   // bytes that its jobs of known need may use
 	uint64_t unknown;    // number of its other jobs: the reader of the ledger estimates their need

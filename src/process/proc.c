@@ -91,7 +91,7 @@ static bool split(char *text, char *fields[], size_t n) {
 	return got == n;
 }
 
-// Returns the one of the groups that the mount shows, or NULL.
+// Returns the group that the mount shows; or NULL if it shows none of `groups`.
 static const char *mounted_group(const struct groups *groups, const char *type, const char *options, const char *controller) {
 	if (strcmp(type, "cgroup2") == 0) {
 		return groups->v2;

@@ -95,7 +95,7 @@ static int add_children_of_thread(struct proctree *tree, pid_t pid, pid_t tid) {
 struct stat_fields {
 	char state;
 	pid_t parent, group;
-	unsigned long long cpu;   // in ticks, of the process and the children that it has waited for
+	unsigned long long cpu;   // processor time in ticks, of the process and the children that it has waited for
 	long threads;
 	unsigned long long start; // in ticks since boot: with the pid, it tells one process from all others
 };
@@ -119,7 +119,7 @@ static bool read_stat(pid_t pid, struct stat_fields *ret_stat) {
 	return ok;
 }
 
-// The parent of a process, or 0.
+// Returns the parent of the process, or 0.
 static pid_t parent_of(pid_t pid) {
 	struct stat_fields stat;
 	return read_stat(pid, &stat) ? stat.parent : 0;

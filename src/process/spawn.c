@@ -100,7 +100,7 @@ void spawn_stack_destroy(void *top) {
 	}
 }
 
-// What parent and child hand each other; in the parent's frame, as the parent sleeps until the child is done with it.
+// What parent and child hand each other. It is in the parent's stack frame, as the parent sleeps until the child is done with it.
 struct exchange {
 	const struct spawn_config *config;
 	bool dispositions_differ;

@@ -56,7 +56,7 @@ struct spawn_config {
 	bool foreground;                 // the child's process group becomes the foreground group of the terminal stdio[0]
 	atomic_int *listed;              // before it executes, the child writes here the number by which kill(2) reaches it: -group or pid; or NULL
 	bool dies_with_thread;           // SIGKILL when the calling thread ends (prctl(2) PR_SET_PDEATHSIG)
-	void *stack_top;                 // of spawn_stack_create(), or NULL. Needs `world`, and all signals blocked in the thread
+	void *stack_top;                 // the stack, from spawn_stack_create(), or NULL. Needs `world`, and all signals blocked in the thread
 };
 
 // Starts a child as vfork() does: returns when the child has executed the program or failed to. Returns its pid with *ret_pidfd for the

@@ -84,7 +84,7 @@ bool sysload_free(uint64_t *ret_bytes) {
 
 // ---- processors ----
 
-// Whether a list as in Cpus_allowed_list, "0-3,6", has the number.
+// Returns whether a list in the form of Cpus_allowed_list, "0-3,6", has the number.
 static bool list_has(const char *list, unsigned long number) {
 	for (char *end; *list >= '0' && *list <= '9'; list = end + (*end == ',')) {
 		unsigned long first = strtoul(list, &end, 10), last = first;

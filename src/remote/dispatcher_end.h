@@ -14,7 +14,7 @@
 #include "remote/channel.h"
 
 struct dispatcher_calls {
-	void (*hello)(void *arg, const struct worker_hello *hello);   // jobs may be sent from now on, and an `env` frame before the first one
+	void (*hello)(void *arg, const struct worker_hello *hello);   // jobs may be sent from now on; an `env` frame may come before the first
 	void (*started)(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago); // the job runs as process `pid`, since `ago` nanoseconds
 	// Output of stream 1 or 2. The owner calls channel_acknowledge() when it has passed the bytes on.
 	void (*output)(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { WHY_MOST = 400, FAILED_MOST = 20 }; // bytes of `why`; failures that the other end is told of
-enum { LINKS_MOST = 40 };                  // that a path may lead through
+enum { LINKS_MOST = 40 };                  // how many links a path may lead through
 enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 const char file_is_deep[] = "it is more than 512 directories deep";

@@ -1,4 +1,4 @@
-// A file or a directory on its way over a connection: its sender and its receiver, which are the same at both ends.
+// A file or a directory that is copied over a connection: the sender and the receiver. Each of the two may be at either end.
 //
 //   sender:   entry -data, hole, entries of a directory-> end -waits-> over           receiver:   entry … end -"over" is sent-> over
 //             Both ends may see the same directory. So before its last step, or before the names of a directory, the sender waits for "made", and
@@ -65,7 +65,7 @@ struct file_copy {
 	char *bytes;               // buffer for one `data` frame
 	// of a receiver
 	bool has_temp;             // there is a temporary file: in the deepest directory, or if none is open, in dir_fd
-	struct timespec mtime;     // of the regular file
+	struct timespec mtime;     // time of the regular file
 	size_t skipped;            // how many directories deep the entries are in one that could not be made
 };
 

@@ -1,4 +1,4 @@
-// The directories here and on the other machine of a file that is transferred.
+// Where a file that is transferred is: the directories here and on the other machine.
 
 #include "remote/file_talk.h"
 

@@ -80,7 +80,7 @@ void file_talk_add_item(struct buf *out, enum file_item item, const struct file_
 // ---- the worker's end ----
 
 struct file_server {
-	struct file_copy *copy; // of the present item, or NULL
+	struct file_copy *copy; // the copy of the present item, or NULL
 	bool is_over;           // the last item is done
 };
 

@@ -58,7 +58,7 @@ enum file_way {
 // parallel does.
 struct file_route {
 	struct buf here;     // the directory here
-	struct buf name;     // of the file in both directories: "./", then parts that are not empty, "." or ".."; or "." for the whole directory
+	struct buf name;     // name of the file in both directories: "./", then parts that are not empty, "." or ".."; or "." for the whole directory
 	bool is_absolute;    // the directory there is `here`, too; else it is the job's work dir
 };
 

@@ -62,11 +62,11 @@ static bool read_cpus(const char **text, unsigned *ret_cpus, unsigned *ret_times
 	return **text == '\0';
 }
 
-// A list being read.
+// A list of nodes that is being read.
 struct slurm_reader {
 	struct slurm_nodes *nodes;
 	size_t cap;
-	struct buf name;           // of the node that is being read, so far
+	struct buf name;           // name of the present node, as far as it was read
 };
 
 static bool add_name(struct slurm_reader *reader) {

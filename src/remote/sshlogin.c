@@ -176,7 +176,7 @@ static const char *read_user(const char **text, struct sshlogin *login) {
 	return NULL;
 }
 
-// The message for a character that no host name has.
+// Returns the message for a character that no host name has.
 static const char *bad_name(char c, const struct sshlogin *login) {
 	return login->command ? "behind the last blank stands the host: letters, digits, '.', '_' and '-' make its name"
 	       : c == '/'     ? "'/' stands behind a number of CPUs, or behind @group, and in front of the host"
@@ -306,7 +306,7 @@ struct list_input {
 	char **ret_error;
 	unsigned depth;
 	const char *file;          // or NULL
-	unsigned line;             // of it
+	unsigned line;             // the number of the line in the file
 };
 
 static int add_file(struct list_input *reading, const char *name);
@@ -350,7 +350,7 @@ static int add_list(struct list_input *reading, const char *text, size_t len) {
 	return add_word(reading, &word);
 }
 
-// How many bytes of the line stand before a comment: a # with a blank in front.
+// Returns how many bytes of the line stand before a comment: a # with a blank in front.
 static size_t without_comment(const char *line, size_t n) {
 	for (size_t i = 1; i < n; ++i) {
 		if (line[i] == '#' && text_is_space(line[i - 1])) {

@@ -18,7 +18,7 @@
 
 enum {
 	WIRE_VERSION = 2,
-	WIRE_NUMBERS = 9,              // at most in a frame
+	WIRE_NUMBERS = 9,              // the most numbers in a frame
 	WIRE_HEADER_MOST = 256,        // bytes, with the newline
 	WIRE_CHUNK_MOST = 32 * 1024,   // of output, input or a file in one frame: an urgent frame waits for little more than one of these
 	WIRE_TEXT_MOST = 4 * 1024,

@@ -41,7 +41,7 @@ struct remote_job {
 	// guarded:
 	struct buf input;        // bytes that were not written to its stdin yet
 	bool input_ended;
-	bool stopped, expired, killed; // by a stop frame
+	bool stopped, expired, killed; // what `stop` frames have said
 	bool shut[STREAM_ERR + 1];     // nobody reads what it writes to this stream
 };
 

@@ -62,6 +62,6 @@ struct remote_worker_config {
 	uint64_t memfree;    // no job starts with fewer bytes of memory free; 0: no limit
 };
 
-// Runs until the dispatcher releases the worker, the connection breaks, or a signal ends the process. Returns 0 after a release, else
-// EXIT_TROUBLE after a message; dies by a signal itself. Called while the process has one thread. `context` is borrowed; jobs inherit it.
+// Runs until the dispatcher releases the worker, the connection breaks, or a signal ends the process, which then dies by that signal. Returns 0
+// after a release, else EXIT_TROUBLE after a message. Called while the process has one thread. `context` is borrowed; jobs inherit it.
 int worker_serve(const struct remote_worker_config *config, struct context *context);

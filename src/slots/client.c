@@ -32,7 +32,7 @@ struct held {
 	bool used;
 	bool last;                 // no other job runs on the lease after the present one
 	pid_t pid;                 // process of the job; set if `pidfd` is not -1
-	int pidfd;                 // of that process, or -1
+	int pidfd;                 // the pidfd of that process, or -1
 };
 
 struct client {
@@ -395,7 +395,7 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 		return event;
 	case FRAME_LAST:
 		held = find_held(client, frame->a);
-		if (held) { // else it has been given back meanwhile
+		if (held) { // if not, the lease has been given back meanwhile
 			held->last = true;
 			send_use(client, held);
 		}

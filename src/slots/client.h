@@ -29,7 +29,7 @@ struct observation;
 struct client_config {
 	const char *pool;      // the name of the pool, a valid one (slots/pool_dir.h); or NULL: the client of a run
 	const char *socket;    // if `pool` is NULL: the socket of the run (socket_connect())
-	struct slots_bounds bounds; // of the number of slots, if this client starts the server; most 0: as many slots as CPUs
+	struct slots_bounds bounds; // bounds of the number of slots, if this client starts the server; most 0: as many slots as CPUs
 	const char *batch;     // the name of its batch; NULL: a batch of its own
 	const char *label;     // what runs, for --status
 	uint32_t weight;
@@ -83,11 +83,11 @@ char *client_memory_path(const struct client *client);
 
 // What the server has said last.
 struct client_state {
-	unsigned slots;              // of the pool
-	struct slots_bounds bounds;  // of that number; equal: it is fixed; least 0: it is not known
+	unsigned slots;              // slots of the pool
+	struct slots_bounds bounds;  // bounds of `slots`; equal: the number is fixed; least 0: they are not known
 	const char *why;             // why it was last changed, or NULL
 	bool contended;              // another client waits for slots
-	unsigned spare_limit;        // of a client with config.spare: how many leases it may keep (lease_spare_limit()); UINT_MAX: all
+	unsigned spare_limit;        // with config.spare: how many leases this client may keep (lease_spare_limit()); UINT_MAX: all
 };
 const struct client_state *client_state(const struct client *client); // borrowed; it changes in client_next()
 

@@ -51,7 +51,7 @@ static int accept_next(struct connections *connections) {
 	return fd;
 }
 
-// Sends what can be sent. False: the client has gone.
+// Sends what the socket takes. Returns false if the client has gone.
 static bool flush(struct session *session) {
 	return frames_flush(session->fd, &session->out);
 }
@@ -89,7 +89,7 @@ static bool read_client(struct connections *connections, struct session *session
 	return result != FRAME_END || !session_close(session, now);
 }
 
-// When a client that has not said who it is will be disconnected.
+// Returns when a client that has not said who it is will be disconnected.
 static uint64_t silent_until(const struct session *session) {
 	return session->client ? TIME_NEVER : session->since + CONNECTIONS_SILENT;
 }

@@ -57,7 +57,7 @@ enum { CONTROLLER_LEVELS = 32 };
 struct controller {
 	unsigned least, most;
 	unsigned slots;
-	enum controller_reason reason; // of the last change
+	enum controller_reason reason; // reason of the last change of `slots`
 	uint64_t last;          // time of the last sample
 	uint64_t tick;          // ns from the last sample to the next
 	uint64_t looks_start;

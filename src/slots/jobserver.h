@@ -18,7 +18,7 @@ enum jobserver_form {
 // What $MAKEFLAGS says.
 struct jobserver_flags {
 	enum jobserver_form form;
-	int read_fd, write_fd;   // of a pipe
+	int read_fd, write_fd;   // the ends of a pipe
 	char *path;              // of a FIFO, owned
 	unsigned jobs;           // N of -jN, or 0
 	bool dry_run;            // make -n
@@ -35,9 +35,9 @@ char *jobserver_set_flags(const char *makeflags, const char *auth);
 // An open jobserver. Each process counts its own tokens.
 struct jobserver {
 	int in_fd, out_fd;       // not blocking; opened anew, because make and its other jobs share the open file descriptions that make has handed on
-	int job_fds[2];          // of a server's pipe: what jobs inherit; or -1
-	char *auth;              // of a server: "R,W" or "fifo:PATH", by which jobs find it; owned
-	char *path;              // of a server's FIFO, owned; or NULL
+	int job_fds[2];          // for a server with a pipe: the ends that jobs inherit; or -1
+	char *auth;              // for a server: "R,W" or "fifo:PATH", by which jobs find it; owned
+	char *path;              // for a server with a FIFO: its path, owned; or NULL
 };
 
 // Opens the jobserver that the flags name. Returns 0, and the caller calls jobserver_close(); or -1 with errno: EBADF if the

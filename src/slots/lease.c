@@ -20,7 +20,7 @@ enum table_state { RECOVERING, OPEN };
 struct lease_batch {
 	struct list link;           // of the table's batches
 	struct fair_queue fair;     // backlog: the leases for which its clients wait for a turn
-	struct fair_tag tag;        // for fair_add(), when it gets a client again
+	struct fair_tag tag;        // its place in virtual time, for fair_add() when it gets a client again
 	char *name;                 // or NULL
 	unsigned refs;              // clients and leases; 0: it takes no turns (fair_remove() was called)
 	struct list waiting;        // clients that want a lease, in the order of their turns
@@ -41,7 +41,7 @@ struct lease {
 	enum {
 		USE_UNKNOWN,            // it is not in use: its holder has not called lease_use() yet
 		USED_AGAIN,             // it is in use; any job may run on it, not only that of the nonce
-		ASKED,                  // as USED_AGAIN, and the holder was asked to make the present job the last one and to say its nonce
+		ASKED,                  // it is in use, and the holder was asked to make the present job the last one and to say its nonce
 		USED_LAST,              // the job of the nonce is the last one
 	} use;
 	bool withheld;              // nothing is lent out of it
@@ -550,7 +550,7 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 			struct lease_client *spare = neediest_spare(table, table->slots - table->taken); // no client waits for a turn: the free slots are spare
 			if (spare) {
 				grant(spare, /* lender */ NULL, spare->width, now, ret_grant);
-				list_remove(&spare->link); // to the end of the list: next time, others with as few leases are first
+				list_remove(&spare->link); // moves it to the end: next time, other clients with as few leases are first
 				list_push_back(&table->clients, &spare->link);
 			}
 			return spare;

@@ -43,8 +43,8 @@ struct lease_id {
 
 struct lease_client_config {
 	const char *batch;     // its name, or NULL: a batch of its own
-	uint32_t weight;       // of the batch, 1 to FAIR_MOST_WEIGHT; the batch has that of its first client
-	int32_t priority;      // of the batch; the batch has that of its first client
+	uint32_t weight;       // weight of the batch, 1 to FAIR_MOST_WEIGHT; set by the first client of the batch
+	int32_t priority;      // priority of the batch; set by its first client
 	struct lease_id below; // the lease that it runs on; number 0: none
 	bool spare;            // it gets spare slots only, and nothing is lent to it
 };
@@ -131,7 +131,7 @@ unsigned lease_rank(const struct lease_client *client, unsigned *ret_waiting);
 // back.
 void lease_set_slots(struct lease_table *table, unsigned slots);
 
-// Does the client wait for its turn? On how many slots do its own jobs run: those of its leases, but for slots that it has lent?
+// lease_waits(): does the client wait for its turn? lease_working(): on how many slots do its own jobs run, not counting slots that it has lent?
 bool lease_waits(const struct lease_client *client);
 uint32_t lease_working(const struct lease_client *client);
 
@@ -158,7 +158,7 @@ struct lease_id lease_of_client(const struct lease_client *client);
 // Sets the lease that the client runs on. Only while RECOVERING: lease_open() looks that lease up.
 void lease_set_below(struct lease_client *client, struct lease_id below);
 
-// Does the client run on a lease at the end of a chain of LEASE_DEPTH leases that are lent one out of the other?
+// Does the client run on a lease at the end of a chain of LEASE_DEPTH leases, each lent out of the one before?
 bool lease_is_too_deep(const struct lease_client *client);
 
 // Calls fn for each client that waits for leases. `wanted`: how many. `root`: the number of the outermost lease of the chain that the
@@ -172,7 +172,7 @@ struct lease_stat {
 	unsigned waiting;          // clients that wait
 };
 struct lease_client_stat {
-	const char *batch;         // or NULL
+	const char *batch;         // name of its batch, or NULL
 	unsigned held, slots, lent; // leases, slots that they take, leases that were lent to it
 	uint32_t wanted;           // slots
 	unsigned rank;             // lease_rank()

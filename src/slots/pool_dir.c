@@ -149,7 +149,7 @@ bool pool_dir_has_server(const struct pool_dir *pool_dir) {
 	return has;
 }
 
-// The socket has another name first, so that nobody meets one that does not listen yet.
+// The socket gets its name only once it listens, so that no client finds one that does not listen yet.
 int pool_dir_listen(const struct pool_dir *pool_dir) {
 	struct sockaddr_un address = pool_dir->address;
 	size_t len = strlen(address.sun_path);

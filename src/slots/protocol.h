@@ -51,7 +51,7 @@ enum hello_flags {
 // The text of HELLO begins with this struct.
 struct hello {
 	uint32_t version;
-	uint32_t pid;           // to be shown; the kernel says which process the client really is
+	uint32_t pid;           // the client's pid, to show; the kernel says which process the client really is
 	uint64_t below_number, below_nonce; // the lease that the client runs on, or 0
 	uint32_t weight;
 	int32_t priority;

@@ -32,16 +32,16 @@
 enum { WAITING = 'w', HOLDING = 'h', WATCHING = 'x' };
 
 struct semaphore {
-	char *name;              // of the semaphore's directory
-	struct buf path;         // of that directory, for messages
-	int parent_fd;           // of the directory of all semaphores
-	int dir_fd;              // of the semaphore's directory while that of all semaphores is locked, else -1
+	char *name;              // name of the semaphore's directory
+	struct buf path;         // path of that directory, for messages
+	int parent_fd;           // the directory of all semaphores
+	int dir_fd;              // the semaphore's directory while that of all semaphores is locked, else -1
 	int fd;                  // of this process's file, or -1
 	char kind;               // of this process's file
 	unsigned number;
 };
 
-// A file of another process that lives.
+// A file whose owner is another process and lives.
 struct other {
 	unsigned number;
 	char kind;

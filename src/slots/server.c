@@ -26,19 +26,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#define IDLE (5 * NS_PER_S) // it ends when it has had no client for so long
-#define RENEW_PAUSE (200 * NS_PER_MS) // from the removal of its socket until it makes a new one: a user who removes the directory must not meet it there
+#define IDLE (5 * NS_PER_S) // the server ends when it has had no client for this long
+#define RENEW_PAUSE (200 * NS_PER_MS) // pause before a removed socket is made again: a user who removes the directory must not meet the new one there
 
 // What the lock file says.
 struct life {
 	uint64_t epoch;
-	uint64_t clients;          // not 0 though the server has gone: it died
-	struct slots_bounds bounds; // of the pool; equal ones: the number is fixed
+	uint64_t clients;          // how many may hold leases; if this is not 0 and the server has gone, it died
+	struct slots_bounds bounds; // bounds of the pool's slots; equal: the number is fixed
 };
 
 struct server {
 	struct pool_dir pool_dir;
-	struct stat own;           // of the socket's file
+	struct stat own;           // what the socket's file was when it was made
 	int watch_fd;              // inotify(7): readable when something was done to that file; or -1
 	uint64_t renew_at;         // when to make that file anew, because it was removed; or TIME_NEVER
 	int lock_fd;

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256, TEXT_MAX = 64 * 1024 };
-#define ANSWER (250 * NS_PER_MS) // a client has so long to say what it sees of its jobs
-enum { DEPTH_MAX = 1000 }; // of processes: while some end, and their numbers are used again, parents may seem to make a circle
+#define ANSWER (250 * NS_PER_MS) // how long a client has to say what it sees of its jobs
+enum { DEPTH_MAX = 1000 }; // how many processes upwards are looked at: as pids are used again, parents may seem to make a circle
 enum { OUTPUT_QUIET = 4096 }; // a client with more unread bytes than this gets no STATE until it reads again
 
 // From now on the controller finds the number of slots, beginning with `slots`.
@@ -121,7 +121,7 @@ static const struct session *find_above(const struct session *session, int *ret_
 		pid = parent;
 		parent = all->parent_of(all->arg, pid, &start);
 		list_for_each_entry(&all->list, const struct session, other, link) {
-			bool is_it = other->peer == pid && other->client && !other->closed && start <= other->since; // with a later start: the pid was used again
+			bool is_it = other->peer == pid && other->client && !other->closed && start <= other->since; // else the pid was used again
 			if (is_it && lease_of_client(other->client).number > 0) {
 				return other;
 			}
@@ -196,7 +196,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	return true;
 }
 
-// The process that uses the lease of that number, or NULL.
+// Returns the process that uses the lease of that number, or NULL.
 static struct process *find_process(const struct session *session, uint64_t number) {
 	for (unsigned i = 0; i < session->nprocesses; ++i) {
 		if (session->processes[i].number == number) {
@@ -325,7 +325,7 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 		if (!lease_is_held(session->client, frame->a)) { // the lease was taken back meanwhile, and the client is told so
 			return true;
 		}
-		forget_process_of(session, frame->a); // that of the job before
+		forget_process_of(session, frame->a); // the process of the job before
 		grow_array(&session->processes, &session->processes_cap, session->nprocesses + 1, sizeof(*session->processes));
 		session->processes[session->nprocesses++] = (struct process){.number = frame->a, .pid = (uint32_t)frame->b, .fd = *fd};
 		*fd = -1;
@@ -344,7 +344,7 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 		if (frame->len != sizeof(session->observation)) {
 			return false;
 		}
-		if (session->asked) { // else the answer comes too late
+		if (session->asked) { // if not, the answer comes too late
 			memcpy(&session->observation, text, sizeof(session->observation));
 		}
 		end_asking(session);

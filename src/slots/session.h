@@ -42,7 +42,7 @@ struct session {
 	struct lease_client *client; // NULL before HELLO
 	int fd;                    // its socket, or -1
 	struct buf out;            // frames to be sent to it
-	struct process *processes; // that use its leases
+	struct process *processes; // the processes that use its leases
 	unsigned nprocesses;
 	size_t processes_cap;
 	char *dir, *label;
@@ -63,8 +63,8 @@ struct session {
 
 struct sessions_config {
 	unsigned slots;          // at least 1; if the controller finds the number: that of the processors, cut to `bounds`
-	struct slots_bounds bounds; // of that number; equal if it is fixed; least 0: it is not known
-	bool is_told;            // the owner finds the number, announces it by sessions_announce(), and sets that of the table
+	struct slots_bounds bounds; // bounds of `slots`; equal if the number is fixed; least 0: they are not known
+	bool is_told;            // the owner finds the number, announces it by sessions_announce(), and sets it in the table
 	bool fair_time;          // see lease_table_create()
 	uint64_t epoch;          // tells this server from others of the pool: a number above theirs, below 2^32
 	bool recovers;           // the last server died while it had clients: they may hold leases
@@ -77,7 +77,7 @@ struct sessions {
 	unsigned n;
 	bool recovering;
 	uint64_t recovery_end;
-	bool others_wait;        // for the owner to set: something else than a client waits for the slots
+	bool others_wait;        // set by the owner: something else than a client waits for the slots
 	// For the owner to set, or NULL: gets the lease that a client says it runs on. If the table does not have the
 	// lease, puts it there by lease_hold(); or returns false: the client is refused.
 	bool (*find_lease)(void *arg, struct lease_id id);

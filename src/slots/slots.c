@@ -48,7 +48,7 @@ static int read_numbers(const char *dir, const char *path, long long *ret_first,
 	return sscanf(proc_read_below(dir, path, &text), "%lld %lld", ret_first, ret_second);
 }
 
-// Returns the processors by the file of cgroup v2, or those of v1 (in microseconds); UINT_MAX if there is no limit ("max", -1).
+// Returns how many processors the quota in the file of cgroup v2, or in those of v1, is worth; UINT_MAX if there is no limit ("max", -1).
 static double quota_of_dir(const char *dir) {
 	long long quota, period, unused;
 	bool found = read_numbers(dir, "/cpu.max", &quota, &period) == 2
@@ -107,7 +107,7 @@ static enum slots_form parse_form(const char *text, bool decimals, double *ret_v
 	}
 	double value = (double)decimal.whole + decimal.fraction;
 	enum slots_form form = is_percent || is_signed ? FORM_OF_CPUS : FORM_NUMBER;
-	if (ret_value && form == FORM_OF_CPUS) { // to count the processors takes some files of the kernel
+	if (ret_value && form == FORM_OF_CPUS) { // only then, as counting the processors means to read some files of the kernel
 		unsigned cpus = slots_usable_cpus();
 		value = is_percent ? cpus * value / 100 : cpus + (*text == '-' ? -value : value);
 	}

@@ -18,7 +18,7 @@ static struct worker *queue_reserver(const struct queue *queue) {
 	return reserver && reserver->reserved_queue == queue ? reserver : NULL;
 }
 
-// True if there is anything that queue_cancel() would take.
+// True if the queue has an item that queue_cancel() would take.
 static bool queue_can_cancel(const struct queue *queue) {
 	return queue->fair.backlog > 0 || queue->nfront > 0 || queue_reserver(queue);
 }

@@ -38,7 +38,7 @@
 #include <limits.h>
 
 enum {
-	LOWER_PART = 16, // the lower tiers together get this part of what is charged
+	LOWER_PART = 16, // the lower tiers together get a sixteenth of what is charged
 };
 
 _Static_assert(FAIR_TURN % LOWER_PART == 0, "tokens need no remainder under turns");

@@ -85,7 +85,7 @@ struct service {
 	const char *batch;          // queue name
 	uint64_t id;                // struct work.id
 	enum work_source source;
-	unsigned slot;              // from 1
+	unsigned slot;              // number of the slot, from 1
 	uint32_t turns;             // struct work.turns, at least 1
 	double virt;                // virtual time of the queue after this dispatch, in turns or seconds per weight
 	double lag;                 // what the queue was owed (positive), or had had too much (negative), before this pick
@@ -94,7 +94,7 @@ struct service {
 // What the pool calls. All may be NULL. Unless it says otherwise, no lock is held and the call may use the pool.
 struct pool_hooks {
 	// Nothing is queued, running or open any more. Called exactly once, as the last call, after the last queue was removed. So whoever is going to
-	// open queues keeps one open until then (a pool that never had one becomes idle by pool_shutdown()).
+	// open more queues keeps one open until then (a pool that never had one becomes idle by pool_shutdown()).
 	void (*idle)(void *arg);
 	// The queue has fewer than its low_water bytes queued, or (queue NULL) there is room again after SUBMIT_FULL.
 	// Armed by a submission or by pool_queue_want(); called at most once for each arming. Must not block.
@@ -126,7 +126,7 @@ struct pool_hooks {
 
 struct pool_config {
 	unsigned slots;            // at least 1; threads are started only as they are needed
-	unsigned max_long;         // dedicated threads at once, for queues that are long-running
+	unsigned max_long;         // the most dedicated threads at once, for long-running queues
 	bool fair_time;            // charge slot-time instead of turns
 	bool one_by_one;           // nothing is dispatched before the item that was dispatched last has called worker_pass() or ended
 	size_t queue_mem;          // bytes of queued items in memory, all queues; beyond it they are spilled
@@ -317,7 +317,7 @@ void pool_stat(struct pool *pool, struct pool_stat *ret_stat);
 
 // ---- a worker, asked from its running item ----
 
-struct queue *worker_queue(const struct worker *worker); // of its running item
+struct queue *worker_queue(const struct worker *worker); // the queue of its running item
 // Returns the number of the worker's slot, constant while its item runs; no two running items have the same. It is the lowest
 // free one, from 1: at most the number of slots, unless items that lend their slots keep numbers. That of a dedicated thread is
 // above the greatest number of slots so far.

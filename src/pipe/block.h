@@ -6,7 +6,7 @@
 // wc(1) pads its columns by the size of the file, and head(1) leaves the rest to the next command. Only with --cat is a block
 // written to a file, whose name the job gets: a memfd, since no name may outlive fairpar.
 //
-// What fails in this room has printed its message: it happens in threads of their own, or while jobs run.
+// A call that fails in this room has printed its message, as failures happen in threads of their own, or while jobs run.
 
 #pragma once
 
@@ -40,7 +40,7 @@ struct pipe_config {
 	bool slots_by_fds;       // the limit of descriptors allows no more slots
 	bool slots_shared;       // a pool, an outer run or make's jobserver has no more slots
 	unsigned long nofile;    // the limit of descriptors
-	const char *temp_dir;    // for bytes that memory has no room for
+	const char *temp_dir;    // directory for bytes that memory has no room for
 	int wake_fd;             // wakes the event loop (wakeup_post()), when there is room for more data
 	atomic_bool *trouble;    // set, after a message, if a job could not get all of its data
 };

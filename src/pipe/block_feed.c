@@ -29,23 +29,23 @@ enum {
 	RECORDS_AT_ONCE = 64,         // records that are dealt out between two looks at anything else
 	PARTS_AHEAD = 64,             // blocks of --pipe-part that may wait for a slot: each is no more than a few numbers
 	TEE_BYTES = 128 * 1024,       // bytes in a portion of --tee: at most two are kept for each job, and all jobs have the same
-	FDS_PER_JOB = 10,             // of --round-robin: a job's pipes, pidfd, eventfd and blocks, with some to spare
+	FDS_PER_JOB = 10,             // for --round-robin: a job's pipes, pidfd, eventfd and blocks, with some to spare
 };
 
 struct blockfeed {
 	struct pipe_config config;
 	struct block_splitter *splitter;
-	struct dealer *dealer;   // of --round-robin, and of --tee with a stream; or NULL
+	struct dealer *dealer;   // for --round-robin, and for --tee with a stream; or NULL
 	struct portion *undealt; // the portion to be dealt out next, or NULL
-	unsigned started, most_jobs; // of --round-robin: how many jobs have begun, and how many may begin
-	struct consumer **consumers; // of --tee: the consumer of each job, by the job's number less 1
+	unsigned started, most_jobs; // for --round-robin: how many jobs have begun, and how many may begin
+	struct consumer **consumers; // for --tee: the consumer of each job, by the job's number less 1
 	uint64_t nconsumers;
-	bool flowing;            // of --tee: all jobs are queued (blockfeed_begin())
+	bool flowing;            // for --tee: all jobs are queued (blockfeed_begin())
 	struct header_rule *fronts[2]; // what the data, or each file, begins with: a line that is in no block, and the header; or NULL
-	int nfronts;             // of a stream: how many of `fronts` were looked for
+	int nfronts;             // for a stream: how many of `fronts` were looked for
 	struct buf header;
 	bool strip;              // --remove-rec-sep
-	bool drops;              // --no-run-if-empty: lines of nothing but blanks
+	bool drops;              // --no-run-if-empty: lines of nothing but blanks are dropped
 	struct blanks blanks;    // for `drops`: the state of the filter
 	bool warned;
 	struct blocks blocks;
@@ -116,8 +116,8 @@ static ssize_t read_data(struct blockfeed *feed, size_t want) {
 	return kept == 0 && n > 0 ? -1 : (ssize_t)kept;
 }
 
-// Reads what the round still wants, or a pass of it. Returns DATA_READY if all of it is there or the stream has ended. After DATA_ERROR the
-// stream has ended, too.
+// Reads the bytes that the round still wants, or PASS_BYTES of them. Returns DATA_READY if all of them are there or the stream has ended. After
+// DATA_ERROR the stream has ended, too.
 static enum data_status fill(struct blockfeed *feed) {
 	for (size_t pass = 0; feed->left > 0;) {
 		if (pass >= PASS_BYTES) {
@@ -395,7 +395,7 @@ static enum data_status parts_step(struct blockfeed *feed, struct block **ret_bl
 	return status;
 }
 
-// ---- by turns ----
+// ---- to jobs by turns (--round-robin) ----
 
 // Ends the reading, as no job reads any more: so a program ends whose pipe nobody reads.
 static enum data_status stop_reading(struct blockfeed *feed) {
@@ -466,7 +466,7 @@ void blockfeed_stop(struct blockfeed *feed) {
 	}
 }
 
-// ---- to all jobs ----
+// ---- to all jobs (--tee) ----
 
 int blockfeed_expect(struct blockfeed *feed, uint64_t jobs) {
 	if (!feed->dealer) {

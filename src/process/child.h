@@ -201,7 +201,7 @@ struct child_config {
 	bool own_group;              // own process group (all but the xargs personality)
 	bool foreground;             // its process group becomes the foreground group of the terminal stdin_fd
 	void *stack_top;             // the stack of the calling worker, from child_stack_create()
-	const struct starter *starter; // starts the child in place of spawn(); NULL: spawn() does. Of the calling worker
+	const struct starter *starter; // the calling worker's: starts the child in place of spawn(); NULL: spawn() does
 	// `started` is called on the calling thread once the child runs, with the time of its start (now_ns()); or it is NULL.
 	void (*started)(void *arg, pid_t pid, uint64_t start);
 	void *started_arg;

@@ -501,7 +501,7 @@ bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint6
 	}
 	bool has_group = claim->group.number > 0;
 	uint64_t peak = has_group ? cgroup_peak(&memory->root, &claim->group) : 0;
-	peak = peak > resident ? peak : resident; // cgroup_peak() subtracts the file cache of now, some of which may have come after the peak
+	peak = peak > resident ? peak : resident; // cgroup_peak() subtracts the present file cache, some of which may have come after the peak
 	mutex_lock(&memory->lock);
 	bool ran_out = is_killed && !has_group && memory->groups_root && memory_room_observe(memory->groups_root).kills > memory->kills;
 	if (ran_out) { // it needs more than it had or was expected to: learns twice that, but no more than there is in all

@@ -143,7 +143,7 @@ void memory_learned_end(struct memory_learned *learned, uint64_t bytes);
 struct memory_room {
 	uint64_t limit; // the lowest of the limits; UINT64_MAX: none is set
 	uint64_t left;  // the least that is left below any of the limits, counting inactive file cache as free; UINT64_MAX: none is set
-	uint64_t kills; // processes of the own group that the kernel has killed so far for want of memory; 0 if it does not tell
+	uint64_t kills; // processes of the own group that the kernel has killed so far for want of memory; 0 if the kernel does not tell
 };
 
 // Looks at the cgroup of this process and at those above it, of v2 (memory.max) and of v1 (memory.limit_in_bytes). `root` is put

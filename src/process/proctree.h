@@ -117,7 +117,7 @@ struct activity {
 	pid_t pids[ACTIVITY_PROCESSES];
 	uint64_t ticks[ACTIVITY_PROCESSES];
 	size_t n;
-	uint64_t at;             // now_ns() time
+	uint64_t at;             // when it was taken (now_ns() time)
 };
 
 // Samples the trees of `n` (at most ACTIVITY_PROCESSES) processes, each with its descendants, at time `now` (now_ns()). Makes a few

@@ -121,8 +121,8 @@ UNCHECKED static int fail(struct exchange *x, enum spawn_step step, int error) {
 
 // A signal to fairpar's group that came before we left it is fairpar's to answer. A pending stop would keep us here for ever,
 // with the parent asleep until we execute, as the SIGCONT after it no longer reaches us: our own SIGCONT discards it (POSIX,
-// 2.4.1). The others are pending, as they are blocked, and are taken here: of INT, say, the job would die at once as if by
-// itself, and not as one that the end of the run cut off.
+// 2.4.1). The other signals are pending, as they are blocked, and are taken here: otherwise the job would die of INT, say, at once as
+// if by itself, and not as one that the end of the run cut off.
 UNCHECKED static int child_group(struct exchange *x) {
 	if (!x->config->own_group) {
 		return 0;

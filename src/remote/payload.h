@@ -34,7 +34,7 @@ struct payload {
 	struct child_config child; // its path, timeout, memory, label, forks and cleanup are set
 	struct payload_strings argv;
 	struct payload_strings set, unset; // "NAME=VALUE" of variables to set, and names of variables to unset
-	const char *dir;      // or NULL
+	const char *dir;      // the job's directory; NULL: the worker's
 	bool makes_dir;
 	int umask;            // -1: the worker's
 	struct rlimit *limits;// by resource; owned, or NULL

@@ -305,7 +305,7 @@ struct list_input {
 	void *arg;
 	char **ret_error;
 	unsigned depth;
-	const char *file;          // or NULL
+	const char *file;          // the file that is being read, or NULL
 	unsigned line;             // the number of the line in the file
 };
 

@@ -17,7 +17,7 @@ struct worker_calls {
 	// A frame of a job that is not gone: `in` (its bytes are to be acknowledged when they were passed on), `eof`, `more`, `stop` or `shut`, with
 	// valid numbers; or any frame of a conversation about files. Returns NULL, or why the frame is not allowed: static text.
 	const char *(*frame)(void *arg, struct channel_job *job, const struct wire_frame *frame);
-	void (*suspend)(void *arg, bool begins);               // as dispatcher_end_suspend()
+	void (*suspend)(void *arg, bool begins);               // the jobs are to be stopped (`begins`) or to go on, as the dispatcher
 };
 
 struct worker_end {

@@ -85,7 +85,7 @@ char *client_memory_path(const struct client *client);
 struct client_state {
 	unsigned slots;              // slots of the pool
 	struct slots_bounds bounds;  // bounds of `slots`; equal: the number is fixed; least 0: they are not known
-	const char *why;             // why it was last changed, or NULL
+	const char *why;             // why `slots` was last changed, or NULL
 	bool contended;              // another client waits for slots
 	unsigned spare_limit;        // with config.spare: how many leases this client may keep (lease_spare_limit()); UINT_MAX: all
 };

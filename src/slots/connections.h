@@ -20,7 +20,7 @@ enum { LISTENERS = 3 };        // a socket file, a name in the abstract namespac
 
 struct connections {
 	struct sessions *sessions;
-	int listen_fds[LISTENERS]; // or -1
+	int listen_fds[LISTENERS]; // the sockets that listen; -1: none
 	int reserve_fd;            // kept open, to be closed when descriptors have run out (accept_next()); -1 at first
 	size_t first_poll;         // index of the first descriptor that connections_add_polls() has added
 	// For the owner to set, or NULL: called with a client's first frame. Returns true if the owner takes the client over, with `fd`.

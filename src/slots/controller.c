@@ -118,7 +118,7 @@ static const struct controller_window *known_window(const struct controller *con
 	return NULL;
 }
 
-// Compares what these slots bring with what fewer have brought. Returns the number to go back to, or 0.
+// Compares the throughput of this number of slots with that of fewer slots. Returns the number of slots to go back to, or 0.
 static unsigned judge(struct controller *controller, const struct controller_observation *observation) {
 	double elapsed = (double)(observation->now - controller->window_start);
 	if (controller->ended < WINDOW_ENDED || elapsed * controller->ended < WINDOW_WALLS * controller->wall) {

@@ -19,7 +19,7 @@ enum jobserver_form {
 struct jobserver_flags {
 	enum jobserver_form form;
 	int read_fd, write_fd;   // the ends of a pipe
-	char *path;              // of a FIFO, owned
+	char *path;              // path of a FIFO, owned
 	unsigned jobs;           // N of -jN, or 0
 	bool dry_run;            // make -n
 };

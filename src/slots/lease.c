@@ -16,12 +16,12 @@
 
 enum table_state { RECOVERING, OPEN };
 
-// Kept while it has clients or leases; one with a name also until its tag has no effect any more (fair_has_passed()).
+// A batch. It is kept while it has clients or leases; if it has a name, also until its tag has no effect any more (fair_has_passed()).
 struct lease_batch {
 	struct list link;           // of the table's batches
 	struct fair_queue fair;     // backlog: the leases for which its clients wait for a turn
 	struct fair_tag tag;        // its place in virtual time, for fair_add() when it gets a client again
-	char *name;                 // or NULL
+	char *name;                 // its name, or NULL
 	unsigned refs;              // clients and leases; 0: it takes no turns (fair_remove() was called)
 	struct list waiting;        // clients that want a lease, in the order of their turns
 };

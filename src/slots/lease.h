@@ -52,7 +52,7 @@ struct lease_client_config {
 struct lease_grant {
 	struct lease_client *client;
 	struct lease_id id;
-	uint32_t width;        // slots: as wanted, cut to those of the pool
+	uint32_t width;        // slots: as wanted, cut to the slots of the pool
 	uint64_t lender;       // number of the lease that it is lent out of, or 0
 	uint64_t below;        // number of the lease that the client runs on, or 0
 };

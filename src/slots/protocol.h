@@ -62,7 +62,7 @@ struct hello {
 struct hold {
 	uint64_t number, nonce;
 	uint64_t width;         // and LEASE_LENT
-	uint64_t last;          // as c of USE
+	uint64_t last;          // not 0: the present job is the last one on the lease (c of USE)
 };
 
 // What a client sees of the jobs on its leases. See struct controller_observation.

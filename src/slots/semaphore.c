@@ -84,8 +84,8 @@ static int enter(struct semaphore *s, const char *name, mode_t others, struct bu
 	return 0;
 }
 
-// Is there no such home (that of a system user), or can it not be written? A cause that may pass, such as a full disk, is no
-// reason to meet in another directory.
+// Returns whether the home directory is missing (a system user's) or cannot be written. A cause that may pass, such as a full disk, does
+// not count: it is no reason to meet in another directory.
 static bool is_shut(const char *home) {
 	static const char *const below[] = {"/.cache", "/fairpar", "/sem"};
 	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
@@ -174,7 +174,7 @@ static void name_file(file_name ret_name, char kind, unsigned number) {
 	snprintf(ret_name, sizeof(file_name), "%c%u", kind, number);
 }
 
-// Returns false for what name_file() would not have made.
+// Reads a name that name_file() has made. Returns false for any other name.
 static bool parse_name(const char *name, char *ret_kind, unsigned *ret_number) {
 	file_name same;
 	if (name[0] == '\0' || !strchr("whx", name[0]) || strlen(name) >= sizeof(same)) {
@@ -339,8 +339,8 @@ static bool keep_awaited(const struct semaphore *s, struct others *others) {
 	return ahead == 0;
 }
 
-// Gets in line, unless this process is there already, and waits until it is first and has fewer than `limit` to wait for. The semaphore is
-// locked then.
+// Gets in line, unless this process is there already, and waits until it is first and fewer than `limit` others are left to wait for. The
+// semaphore is locked then.
 static enum semaphore_result await(struct semaphore *s, char kind, unsigned limit, uint64_t deadline, struct buf *error) {
 	enum semaphore_result result = s->fd >= 0 || line_up(s, kind, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
 	for (bool done = false; result == SEMAPHORE_DONE && !done;) {

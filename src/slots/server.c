@@ -44,7 +44,7 @@ struct server {
 	int lock_fd;
 	struct sessions sessions;
 	struct life life;
-	struct machine machine;    // if the number of slots is found
+	struct machine machine;    // what is observed of the machine, if the number of slots is not fixed
 	struct connections connections;
 	struct polls polls;
 	uint64_t idle_since;
@@ -63,7 +63,7 @@ static uint64_t clients_told(const struct server *server) {
 	return server->sessions.n + server->sessions.recovering;
 }
 
-// Writes what the lock file says. `clients`: how many may hold leases. A failure costs the next server a second of waiting, and nothing else.
+// Writes the lock file. `clients`: how many may hold leases. A failure costs the next server a second of waiting, and nothing else.
 static void write_life(struct server *server, uint64_t clients) {
 	server->life.clients = clients;
 	(void)!pwrite(server->lock_fd, &server->life, sizeof(server->life), 0);

@@ -30,8 +30,8 @@ enum { SESSIONS_MAX = 4096, WANTED_MAX = 4096, OUTPUT_MAX = 1024 * 1024 };
 
 // A process that uses a lease.
 struct process {
-	uint64_t number;           // of the lease
-	uint32_t pid;              // to show
+	uint64_t number;           // number of the lease
+	uint32_t pid;              // pid of the process, to show
 	int fd;                    // pidfd
 };
 

@@ -117,7 +117,7 @@ static enum slots_form parse_form(const char *text, bool decimals, double *ret_v
 	return form;
 }
 
-// Returns 0, or -1 if the text has none of the forms.
+// Parses a value of -j. Returns 0, or -1 if the text has none of its forms.
 static int parse_slots_value(const char *text, unsigned long nofile, unsigned *ret_slots) {
 	double value;
 	enum slots_form form = parse_form(text, /* decimals */ false, &value);

@@ -59,7 +59,7 @@ bool slots_watch_changed(struct slots_watch *watch);
 
 struct machine {
 	const char *root;        // borrowed
-	double cpus;             // as slots_cpus()
+	double cpus;             // the usable processors, as slots_cpus() returns them
 	uint64_t cpus_read;
 	struct pressure pressure;
 };

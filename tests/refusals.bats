@@ -49,7 +49,7 @@ all_ways() {
 		"$program" --tmpdir . --files echo ::: a b | xargs cat | sort
 		"$program" --results R echo ::: a b | sort
 		"$program" --log log --joblog rows -k echo ::: a b && "$program" --from-log log --report r.svg && tail -n 1 r.svg
-		"$program" --quiet --timeout 0.05 --term-seq TERM,50,KILL 'setsid -w sleep 1000; : #' ::: 1 || echo "timeout $?"
+		"$program" --quiet --timeout 0.3 --term-seq TERM,50,KILL 'setsid -w sleep 100; : #' ::: 1 || echo "timeout $?"
 		seq 10 | "$program" --xargs -P2 -n3 true && echo xargs
 	) 2>&1
 	rm -rf "$work"

@@ -174,7 +174,7 @@ static bool parse_string(struct json_reader *reader, struct json_value *ret_valu
 		unsigned char c = (unsigned char)*reader->at;
 		if (c == '"') {
 			++reader->at;
-			*to = '\0'; // at the place of the closing quote at the latest
+			*to = '\0'; // the NUL stands where the closing quote was, or before that
 			*ret_value = (struct json_value){.kind = JSON_STRING, .text = start, .len = (size_t)(to - start)};
 			return true;
 		}

@@ -32,7 +32,7 @@ enum json_kind {
 	JSON_TRUE,
 	JSON_NUMBER,  // `text` is the number as it is written
 	JSON_STRING,  // `text` is decoded, with a NUL behind it; it may hold NULs
-	JSON_LIST,    // of strings and nulls: `len` elements from reader.items[first] on
+	JSON_LIST,    // a list of strings and nulls: `len` elements from reader.items[first] on
 	JSON_OTHER,   // an object, or a list of other things: passed over
 };
 
@@ -43,7 +43,7 @@ struct json_value {
 	size_t first;
 };
 
-enum { JSON_MEMBERS_MAX = 128 }; // more than any fairpar writes
+enum { JSON_MEMBERS_MAX = 128 }; // more members than fairpar writes into any object
 
 // A zeroed reader is ready for json_read().
 struct json_reader {
@@ -54,7 +54,7 @@ struct json_reader {
 	struct json_value *items; // the elements of the lists among the members
 	size_t nitems, items_cap;
 	const char *error;       // what is wrong, or NULL
-	char *at, *end;          // what is not read yet
+	char *at, *end;          // the part of the text that is not read yet
 };
 
 // Frees the list of elements; the reader is zeroed then.

@@ -26,7 +26,7 @@ struct map {
 // Frees the table, not the texts; the map is empty then and may be used again.
 void map_fini(struct map *map);
 
-// The number of the text, or MAP_NONE.
+// Returns the number of the text, or MAP_NONE if the map does not have it.
 uint32_t map_get(const struct map *map, const char *text, size_t len);
 
 // Maps the text to the number, unless the map has the text. Returns MAP_NONE, or the number that the map has for the text.

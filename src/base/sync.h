@@ -32,24 +32,24 @@ typedef pthread_mutex_t mutex;
 typedef pthread_cond_t cond; // waits by the monotonic clock
 typedef pthread_t thread;
 
-// No deadline.
+// A deadline that never comes.
 #define TIME_NEVER UINT64_MAX
 
 enum { NS_PER_MS = 1000000 };
 #define NS_PER_S UINT64_C(1000000000)
 
-// Nanoseconds of CLOCK_MONOTONIC.
+// Returns the nanoseconds of CLOCK_MONOTONIC.
 uint64_t now_ns(void);
 
-// Nanoseconds of processor time that this thread has used.
+// Returns the nanoseconds of processor time that this thread has used.
 uint64_t thread_cpu_ns(void);
 
-// The earlier of two times; TIME_NEVER is after all others.
+// Returns the earlier of two times; TIME_NEVER is after all others.
 static inline uint64_t time_earlier(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
-// Milliseconds for poll(2) until `deadline` (now_ns() time), rounded up so that it does not wake too early; -1 for TIME_NEVER.
+// Returns the milliseconds for poll(2) until `deadline` (now_ns() time), rounded up so that it does not wake too early; -1 for TIME_NEVER.
 int poll_ms(uint64_t deadline);
 
 // As pthread_mutex_init(3) and its like, but a failure, which can only be a bug, ends the process. `lock`: the row of

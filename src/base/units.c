@@ -1,4 +1,4 @@
-// Numbers, durations, sizes, escapes and words of a list, read from text.
+// Reads numbers, durations, sizes, escapes and words of a list from text.
 
 #include "base/units.h"
 

@@ -1,4 +1,4 @@
-// Numbers, durations, sizes, escapes and words of a list, read from text.
+// Reads numbers, durations, sizes, escapes and words of a list from text.
 //
 // The parsers return 0, or -1 for invalid text, with *ret_… unchanged. They print nothing.
 
@@ -71,7 +71,7 @@ int parse_escapes(struct buf *buf, const char *text);
 // Moves *at behind the next `n` strings of those up to `end`, each with its NUL. Returns the first, or NULL if there are fewer.
 const char *strings_next(const char **at, const char *end, uint32_t n);
 
-// Lists of words, in one text with blanks between them.
+// ---- lists of words, each in one text with blanks between the words ----
 
 // Takes the next word off the list, which may have tabs, too. Returns where it starts, and its length; or NULL at the end.
 const char *word_next(const char **list, size_t *ret_len);

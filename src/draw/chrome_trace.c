@@ -40,7 +40,7 @@ struct chrome {
 	uint64_t interval;       // time between two samples of a counter
 	struct attempts attempts; // its `rows` are the tracks of slots; NULL: there is one machine, whose slots are the tracks
 	unsigned nslots, ntracks; // tids are 1 to ntracks: slots first
-	struct origins *origins; // by seq
+	struct origins *origins; // the origins, by the seq of their item
 	uint64_t ids;            // how many ids arrows and waits have got so far
 	int32_t (*counters)[COUNTERS][CHROME_SAMPLES + 1]; // [class][counter][sample]: change of the number that run or wait
 	bool first;              // nothing was written yet

@@ -36,7 +36,7 @@ struct rows {
 	uint64_t slow;          // nanoseconds from which on a job counts as slow
 	uint64_t seen, marked;  // jobs so far: all, and those that failed or were tried again
 	uint64_t n;             // rows
-	struct buf text;        // of the rows, in the order of the jobs' ends
+	struct buf text;        // the rows, in the order of the jobs' ends
 	struct running_table unfinished; // jobs that have ended an attempt and will have another
 };
 

@@ -22,10 +22,10 @@ enum {
 struct sheet {
 	struct buf *buf;
 	const struct timeline *timeline;
-	double top;                  // of the first lane
+	double top;                  // y of the first lane
 	double pitch, bar;           // distance of the lanes; height of a bar
 	double strip;                // top of the strip
-	unsigned *heads;             // of each lane and the end: lines with names of machines above it; NULL: there is but one machine
+	unsigned *heads;             // for each lane and for the end, how many lines with names of machines are above; NULL: there is one machine
 };
 
 static double lane_y(const struct sheet *sheet, unsigned lane) {
@@ -58,8 +58,8 @@ void svg_add_title(struct buf *buf, const struct run_stats *stats) {
 
 // ---- style ----
 
-// The rules come in the order light, dark: viewers that know no media queries show the first. Those of .s0 and so on are of the page
-// around the drawing.
+// The rules come in the order light, dark: viewers that know no media queries show the first. The rules of .s0 and so on are for
+// the page around the drawing.
 static void add_style(const struct sheet *sheet) {
 	struct buf *buf = sheet->buf;
 	buf_adds(buf, "<style>.fp text{fill:#222}.fp .bg{fill:#fff}.fp .ax{stroke:#888;stroke-width:.5}.fp .q{fill:#777}"

@@ -34,13 +34,13 @@ void first_pass_on_event(void *arg, const struct event *event);
 // Ends the pass, once.
 void first_pass_finish(struct first_pass *first_pass);
 
-// The smallest length in nanoseconds such that at most `most` bars are as long or longer; 0 if there are no more bars than that.
+// Returns the smallest length in nanoseconds such that at most `most` bars are as long or longer; 0 if there are no more bars than that.
 uint64_t first_pass_longest(const struct first_pass *first_pass, uint64_t most);
 
 // ---- palette.c: a colour for each batch; those with most time have one of their own, the others share one ----
 
 enum {
-	PALETTE_COLOURS = 7,                    // those of Okabe and Ito
+	PALETTE_COLOURS = 7,                    // the colours of Okabe and Ito
 	PALETTE_OTHERS = 2 * PALETTE_COLOURS,   // the class of batches without a colour of their own; classes from 7 on have a pattern
 	PALETTE_CLASSES = PALETTE_OTHERS + 1,
 };
@@ -56,7 +56,7 @@ struct palette {
 // Gives the batches their colours, in the order of stats->batches, after stats_finish(). `stats` is borrowed.
 void palette_init(struct palette *palette, const struct run_stats *stats);
 
-// The class of the batch of that name; PALETTE_OTHERS for one that stats->batches does not name.
+// Returns the class of the batch of that name; PALETTE_OTHERS for a batch that stats->batches does not name.
 unsigned palette_class(const struct palette *palette, const char *batch);
 
 // "#0072B2"
@@ -98,7 +98,7 @@ struct bar {
 
 // A column of a lane, or of the strip of shares.
 struct cell {
-	float part[PALETTE_CLASSES]; // of the column's time, 0 to 1
+	float part[PALETTE_CLASSES]; // the part of the column's time that each class had, 0 to 1
 	bool failed;
 };
 
@@ -132,8 +132,8 @@ void timeline_fini(struct timeline *timeline);
 // attempts_finish() adds the attempts that have not ended.
 void timeline_on_event(void *arg, const struct event *event);
 
-// The position of the event time `at` on the axis in pixels, 0 to TIMELINE_WIDTH.
+// Returns the position of the event time `at` on the axis in pixels, 0 to TIMELINE_WIDTH.
 double timeline_x(const struct timeline *timeline, uint64_t at);
 
-// A round distance in nanoseconds such that at most `most` marks fit on the axis.
+// Returns a round distance in nanoseconds such that at most `most` marks fit on the axis.
 uint64_t timeline_tick(const struct timeline *timeline, unsigned most);

@@ -27,13 +27,13 @@ struct glob_walk {
 	struct component *components;
 	size_t n, cap;
 	bool wants_directories;      // the pattern ends with a slash
-	struct buf path;             // so far: empty, or with a slash at its end
+	struct buf path;             // the path of the walk so far: empty, or with a slash at its end
 	size_t ndir;                 // bytes of the path that name the caller's directory, and are no part of a match
 	unsigned depth;              // calls of walk_directories() that have not returned
-	struct arena texts;          // of the matches
+	struct arena texts;          // the texts of the matches
 	const char **matches;
 	size_t nmatches, matches_cap;
-	char *error;                 // or NULL
+	char *error;                 // what has failed, or NULL
 };
 
 static void cut_path(struct glob_walk *walk, size_t len) {

@@ -56,7 +56,7 @@ struct record_list {
 
 struct source {
 	struct lines lines;
-	bool linked;         // in step with the source before it
+	bool linked;         // its items go in step with those of the source before it
 	struct joint joint;  // -L: an item of several lines
 	struct record_list kept; // its items, if they are needed again
 	size_t at;           // the item that is in the next record; unused for the first source
@@ -73,7 +73,7 @@ struct input {
 	bool splits;         // an item may be split into several arguments, or trimmed
 	bool is_read;        // all of the input is in `all` (input_read_all())
 	struct record_list all;
-	struct buf scratch;  // of the splitter
+	struct buf scratch;  // memory that the splitter uses
 	struct buf record;   // the record of a combination, put together here
 	struct buf error;
 	uint32_t nnames;     // HEADER: how many names are in `record`
@@ -271,7 +271,7 @@ struct input *input_open(const struct input_config *config, char **ret_error) {
 	input->state = config->header ? HEADER : LOADING;
 	input->current = config->header ? 0 : 1;
 	input->sources = xcalloc(config->nsources, sizeof(*input->sources));
-	const char *colsep = config->colsep || !config->header ? config->colsep : "\t"; // as GNU parallel's --header
+	const char *colsep = config->colsep || !config->header ? config->colsep : "\t"; // GNU parallel's default with --header
 	bool is_good = splitter_init(&input->splitter, config->csv ? NULL : colsep, config->trim, &input->error) == 0;
 	input->splits = config->csv || input->splitter.kind != SPLIT_NOT || input->splitter.trim != TRIM_NONE;
 	for (size_t i = 0, nstdin = 0; is_good && i < config->nsources; ++i) {
@@ -496,7 +496,7 @@ enum input_status input_read_all(struct input *input, bool shuffle) {
 		case INPUT_RECORD:
 		case INPUT_BAD: record_list_add(&input->all, &record, error); break;
 		case INPUT_WAIT: return status;
-		case INPUT_ERROR: input->state = STREAMING; input->is_read = true; break; // the error is reported behind the records
+		case INPUT_ERROR: input->state = STREAMING; input->is_read = true; break; // input_next() reports the error behind the records
 		case INPUT_HEADER: break;
 		case INPUT_END: input->is_read = true; break;
 		}

@@ -77,7 +77,7 @@ bool input_join_records(struct input *input, size_t most);
 // then poll input_fd() and call this again. With config.header, input_next() must have given the names before.
 enum input_status input_read_all(struct input *input, bool shuffle);
 
-// The number of records that input_read_all() has kept.
+// Returns the number of records that input_read_all() has kept.
 uint64_t input_count(const struct input *input);
 
 // Returns the descriptor to poll after INPUT_WAIT.

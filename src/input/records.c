@@ -186,7 +186,7 @@ static bool match(struct block_splitter *splitter, const regex_t *regex, size_t 
 	return false;
 }
 
-// Returns the end of the last whole record, or 0: that of the last match, searched for in a window at the end that grows to the front.
+// Returns the end of the last whole record, or 0: the end of the last match, searched for in a window that grows from the end to the front.
 static size_t regex_cut_last(struct block_splitter *splitter, const char *bytes, size_t len) {
 	for (size_t window = WINDOW;; window *= 2) {
 		size_t from = window < len ? len - window : 0;

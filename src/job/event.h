@@ -61,7 +61,7 @@ enum event_why {
 	WHY_RETRY,          // the pause before its next attempt
 	WHY_RESERVE,        // slots are kept free for a job that needs several at once
 	WHY_SUSPEND,        // --memsuspend: a running job was stopped
-	WHY_HOST,           // no machine that it may run on has a slot free
+	WHY_HOST,           // no machine that the job may run on has a slot free
 };
 
 enum { EVENT_WORTH_A_REASON = 1000000 }; // nanoseconds: a job that was queued for so long says why (event_job_start.why)
@@ -77,7 +77,7 @@ struct event_run_start {
 	const char *parent;     // the job that started this fairpar, as "RUN/BATCH#n"; or NULL
 	const char *argv;       // the command line: `nargv` strings one after the other
 	uint32_t nargv;
-	uint64_t time_ns;       // since 1970
+	uint64_t time_ns;       // nanoseconds since 1970
 	int pid;
 	unsigned slots;         // 0: not known
 	bool fair_time;
@@ -88,7 +88,7 @@ struct event_batch {
 	uint32_t weight;
 	int32_t priority;
 	uint32_t max_parallel;  // 0: no limit
-	uint64_t interval;      // least nanoseconds between two starts (its rate), 0: none
+	uint64_t interval;      // the least nanoseconds between two starts (from the rate); 0: no rate
 	bool long_running;
 	int64_t jobs;           // how many jobs it has; -1: not known
 };
@@ -96,11 +96,11 @@ struct event_batch {
 // Which attempt of which job.
 struct event_job {
 	const char *batch;
-	uint64_t number;        // of the job within its batch, as in "BATCH#number"
-	uint64_t seq;           // of the item within the run; 0: the command belongs to no item
+	uint64_t number;        // number of the job within its batch, as in "BATCH#number"
+	uint64_t seq;           // number of the item within the run; 0: the command belongs to no item
 	enum event_role role;
 	unsigned step;          // 0: the command; n: the nth of `then`
-	unsigned attempt;       // of the step, from 1
+	unsigned attempt;       // number of the attempt at the step, from 1
 	unsigned slot;          // from 1; a long-running job has a number above the run's slots; 0: none, as the job is up to date
 	const char *host;       // the machine that it runs on, or NULL: this one
 };
@@ -115,7 +115,7 @@ struct event_job_start {
 	enum event_why why;     // what it last waited for, if it was queued for EVENT_WORTH_A_REASON
 	uint64_t from;          // seq of the job that emitted its item, or 0
 	const char *warm;       // with --warm: "yes", or "no, " and why not; or NULL
-	const char *command;    // as people read it
+	const char *command;    // the command as people read it
 	size_t command_len;
 	const char *args;       // `nargs` strings one after the other
 	uint32_t nargs;
@@ -129,9 +129,9 @@ struct event_job_end {
 	enum event_source source; // where its item was found; from a log: as in its job_start, or FROM_QUEUE without one
 	enum event_next next;
 	uint64_t items;         // items of the attempt: 1, or more with --pack=auto; each counts as a job
-	bool up_to_date;        // what it creates was there: nothing was run
-	bool allowed;           // its failure is allowed (allow_failure)
-	uint64_t out_bytes, err_bytes; // bytes of its output so far
+	bool up_to_date;        // what the job creates was there: nothing was run
+	bool allowed;           // the failure of the job is allowed (allow_failure)
+	uint64_t out_bytes, err_bytes; // bytes of the job's output so far
 	const char *why;        // why the attempt could not be started, in words; or NULL
 	const char *tail;       // last lines of the output of a job that has failed for good, or NULL
 	size_t tail_len;
@@ -156,14 +156,14 @@ struct event_lost {
 
 struct event_wait {
 	const char *batch;      // NULL: all batches wait
-	uint64_t number;        // of the waiting job in the batch; 0: no single job waits
+	uint64_t number;        // number of the waiting job in the batch; 0: no single job waits
 	enum event_why why;
-	const char *what;       // what it waits for, in words ("build", "load 9.1 of 8"), or NULL
+	const char *what;       // what the batch or the job waits for, in words ("build", "load 9.1 of 8"), or NULL
 	uint64_t since;         // EVENT_WAIT_END: when the wait began, now_ns() time
 };
 
 struct event_lent {
-	struct event_job id;    // the attempt in which the run is; `slot` is the one that was lent
+	struct event_job id;    // the attempt in which the run is; its `slot` is the one that was lent
 	const char *to;         // the run: its command line
 	int pid;                // the pid of the run's fairpar
 	unsigned depth;         // 1: a run in the job; 2: a run in a job of that run; and so on
@@ -178,7 +178,7 @@ struct event_slots {
 
 struct event_batch_end {
 	const char *batch;
-	struct job_counts counts; // as in event_run_end
+	struct job_counts counts; // as event_run_end.counts
 	uint64_t longest_wait;  // nanoseconds: the longest time that the batch had a job to start and got no turn; from an old log: 0
 	uint64_t memory;        // bytes that the largest of its last jobs had; 0: not known
 };
@@ -190,7 +190,7 @@ struct event_dispatch {
 	enum event_source source;
 	unsigned slot;
 	uint32_t turns;         // turns that the batch is charged for it
-	double virt, lag;       // of the batch (see --trace-service): turns, or seconds of slot-time, per weight
+	double virt, lag;       // virtual time and lag of the batch (see --trace-service): turns, or seconds of slot-time, per weight
 };
 
 struct event_run_end {

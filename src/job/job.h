@@ -15,7 +15,7 @@ enum outcome {
 	OUTCOME_TIMEOUT,      // killed by fairpar, its time was up
 	OUTCOME_SPAWN_ERROR,  // never ran: not found (127), cannot run (126), bad item, too long
 	OUTCOME_CANCELLED,    // cut off by Ctrl-C or --halt, or never started because of it
-	OUTCOME_SKIPPED,      // never started: a batch that it needs has failed
+	OUTCOME_SKIPPED,      // never started: a batch that it needs has not succeeded
 };
 
 extern const char *const outcome_names[OUTCOME_SKIPPED + 1];
@@ -28,7 +28,7 @@ static inline bool outcome_is_failure(enum outcome outcome) {
 // The numbers of jobs, by how they have ended.
 struct job_counts {
 	uint64_t ok;
-	uint64_t failed;    // as outcome_is_failure() says
+	uint64_t failed;    // jobs for which outcome_is_failure() is true
 	uint64_t cancelled; // cut off, or never started
 	uint64_t skipped;
 };
@@ -53,7 +53,7 @@ struct result {
 	enum lost lost;        // if not LOST_NOT, the other members say that it was killed
 	bool out_of_memory;    // it failed, and it or one of its processes was killed for want of memory
 	uint64_t start, end;   // now_ns() time; both 0 if it never started
-	struct rusage usage;   // of the child and its waited-for children
+	struct rusage usage;   // what the child used, with its children that were waited for
 };
 
 // Fills in the result of a job that never ran.

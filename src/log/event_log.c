@@ -16,7 +16,7 @@
 enum {
 	PENDING_MAX = 16 << 20,
 	TIMEOUT_S = 30,
-	KEPT_BYTES = 256 * 1024, // of a buffer from one write to the next
+	KEPT_BYTES = 256 * 1024, // the most memory of a buffer that is kept from one write to the next
 	STACK_BYTES = 64 * 1024,
 };
 

@@ -45,7 +45,7 @@ struct event_field {
 	uint16_t at, with;         // offsets in struct event: of the member that holds the value, and of the one that WITH() names
 	int32_t otherwise;
 	uint64_t most;             // the largest number; of names, how many there are
-	const char *const *names;  // by number; NULL: no name
+	const char *const *names;  // the names by number; NULL: no name
 };
 
 // The C type that a member has to have: the compiler refuses a row with another.

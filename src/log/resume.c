@@ -112,7 +112,7 @@ static int read_rows(struct resume *resume, FILE *file, uint64_t *ret_strange, c
 	return has_failed || is_none ? -1 : 0;
 }
 
-// A missing file has no rows. Returns as read_rows().
+// Reads the log; a missing file has no rows. Returns as read_rows().
 static int read_log(struct resume *resume, const char *path, uint64_t *ret_strange, const char **ret_error) {
 	struct stat stat;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

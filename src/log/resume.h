@@ -24,7 +24,7 @@ enum resume_answer {
 	RESUME_RUN,  // the job is to run
 	RESUME_NEW,  // the job is to run, and is certainly new: no row has its command, and its number has a row with another command or is above all of
 	             // the log. (A number without a row may be a job that was cut off.)
-	RESUME_DONE, // it is done: its row is used up now
+	RESUME_DONE, // the job is done: its row is used up now
 };
 
 // Asks for the job with this number and command. `marked` is the same command with another digit at each position where it may have had

@@ -25,9 +25,9 @@ struct running_attempt {
 
 // A zeroed table is empty.
 struct running_table {
-	void *tree;             // of struct running_attempt (tsearch(3)), by batch, number, role and step
+	void *tree;             // a tree of struct running_attempt (tsearch(3)), sorted by batch, number, role and step
 	size_t n;
-	size_t bytes;           // of names and commands
+	size_t bytes;           // the bytes of names and commands
 };
 
 // Frees what is in the table, which is empty then.

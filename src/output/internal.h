@@ -110,7 +110,7 @@ struct ref {
 
 // References by number, from first to end; those never set are REF_NONE.
 struct ring {
-	struct ref *slot; // by number modulo cap
+	struct ref *slot; // the references, by number modulo cap
 	uint64_t cap;     // a power of two, or 0
 	uint64_t first, end;
 };
@@ -121,7 +121,7 @@ struct output_queue {
 	struct ring writable; // what may be written, in this order
 	struct ring window;   // with keep_order: by number, from the job that is next
 	struct output_queue *next; // the queue that is written behind this one, or NULL
-	bool waits;           // a queue before this one is not written yet: nothing of this one is
+	bool waits;           // nothing of this queue may be written yet, as a queue before it is not done
 	bool closed;          // to be freed when all is written
 };
 

@@ -14,7 +14,7 @@ struct results {
 	struct kept_stream {
 		bool takes;           // the stream is kept here
 		int fd;               // -1: in memory, or closed
-		char *path;           // of its file, or NULL
+		char *path;           // the path of the stream's file, or NULL
 		struct buf memory;    // the stream's bytes, if it has no file
 		uint64_t bytes, mark;
 	} stream[2];

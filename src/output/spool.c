@@ -58,7 +58,7 @@ void spool_set_receipt(struct spool *spool, const char *mem, size_t len) {
 
 // ---- pieces
 
-// The facts in front of a piece's bytes.
+// The head of a piece, which stands in front of its bytes.
 struct piece_head {
 	uint32_t tag_len, receipt_len;
 	uint32_t len[STREAMS];
@@ -213,7 +213,7 @@ struct spool *spool_new_locked(struct writer *writer) {
 void spool_recycle_locked(struct spool *spool) {
 	struct writer *writer = spool->writer;
 	for (int i = 0; i < STREAMS; ++i) {
-		rope_clear(writer->store, &spool->stream[i].rope); // has no bytes
+		rope_clear(writer->store, &spool->stream[i].rope); // frees the array of the rope, which has no bytes
 		spool->stream[i] = (struct stream){.len = 0};
 		buf_reset(&spool->recent[i]);
 	}

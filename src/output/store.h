@@ -29,7 +29,7 @@ struct store {
 struct piece {
 	union {
 		char *mem;        // allocated with malloc()
-		uint64_t offset;  // in the file
+		uint64_t offset;  // its offset in the file
 	};
 	uint32_t len;
 	bool in_file;
@@ -37,7 +37,7 @@ struct piece {
 
 // A byte string; all zero is the empty one. Used by one thread at a time.
 struct rope {
-	struct piece *piece;   // from `first` to `end`
+	struct piece *piece;   // the pieces are from `first` to before `end`
 	size_t first, end, cap;
 	size_t start;          // bytes of the first piece that were dropped
 	uint64_t len;
@@ -65,7 +65,7 @@ size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t 
 // read. Returns how many, or -1 with errno.
 ssize_t rope_peek(struct store *store, const struct rope *rope, char *scratch, const char **ret_mem);
 
-// Forgets the first `n` bytes, which are at most those of the first piece. Returns true if that was all of it.
+// Forgets the first `n` bytes, which are at most those of the first piece. Returns true if nothing of this piece is left.
 bool rope_drop(struct store *store, struct rope *rope, size_t n);
 
 // Returns how many bytes of the first piece are left.

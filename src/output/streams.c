@@ -139,8 +139,8 @@ static const char *find(const char *at, const char *end, char c) {
 	return found ? found : end;
 }
 
-// The tag without the control bytes that an item may have brought; what is escaped already stays as it is. A tag with a NUL, which
-// spool_frame_lines() makes, holds colours of fairpar's own, and is returned as it stands. Sets *ret_len.
+// Returns the tag without the control bytes that an item may have brought; what is escaped already stays as it is. A tag with a
+// NUL, which spool_frame_lines() makes, holds colours of fairpar's own, and is returned as it stands. Sets *ret_len.
 static const char *tag_for(struct streams *streams, int stream, const char *tag, size_t tag_len, size_t *ret_len) {
 	*ret_len = tag_len;
 	if (!streams->sink[stream].is_tty || find(tag, tag + tag_len, '\0') < tag + tag_len) {

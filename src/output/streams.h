@@ -33,7 +33,7 @@ struct streams {
 	struct buf shown;   // a tag in the form in which a terminal gets it
 };
 
-// Where in a line the tagged stream is; all zero: at the start of one.
+// The place in its line that the tagged stream has come to; all zero: the start of a line.
 struct tag_state {
 	bool in_line;
 	size_t at;          // bytes of the tag that are already put
@@ -61,6 +61,6 @@ bool streams_pending(const struct streams *streams);
 // Writes what was gathered. Returns false if it would block, with the rest kept.
 bool streams_flush(struct streams *streams, bool wait);
 
-// Moves what is in the pipe `fd` to the stream without copying, waiting for the reader. Only when nothing is pending.
+// Moves what is in the pipe `fd` to the stream without copying, and waits for the reader. To be called only when nothing is pending.
 // Returns the bytes, 0 at end of file, or -1 with errno: EAGAIN if nothing is there now, ENOTSUP if the bytes must be read and put.
 ssize_t streams_splice(struct streams *streams, int stream, int fd);

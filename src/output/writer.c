@@ -1,4 +1,4 @@
-// The writer as jobs see it: opens their spools, writes what they leave or holds it for later, and ends the whole.
+// The writer as jobs see it: opens their spools, writes what they leave or holds it for later, and ends the writer.
 //
 // internal.h says what is under the lock, and who has the turn to write.
 

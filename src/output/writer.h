@@ -65,8 +65,8 @@ struct spool;        // the captured output of one job, all its attempts and ste
 
 // Copies the config, but for the name of the directory, which is borrowed. The caller ends it with writer_destroy().
 struct writer *writer_create(const struct writer_config *config);
-// Writes what is still held, after the last spool was finished, and ends. *ret_unread: how many bytes were not written, because
-// nobody read them before write_limit(). Returns 0, or -1 if anything was lost since the start.
+// Writes what is still held, after the last spool was finished, and frees the writer. *ret_unread: how many bytes were not
+// written, because nobody read them before write_limit(). Returns 0, or -1 if anything was lost since the start.
 int writer_destroy(struct writer *writer, uint64_t *ret_unread) FP_NODISCARD;
 
 // Begins an order of its own for a batch; without keep_order all batches share one order. The caller closes the queue after its
@@ -97,7 +97,7 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len);
 // Adds text of fairpar's own to what goes to stdout: on a terminal its control bytes are escaped.
 void spool_add_shown(struct spool *spool, const char *mem, size_t len);
 
-// The next step of the job begins: spool_reset() does not take back what was written so far.
+// Says that the next step of the job begins: spool_reset() does not take back what was written so far.
 void spool_mark(struct spool *spool);
 
 // Says, from any thread, that the job is alone: nothing else runs or will be written before it, and no retry will take its
@@ -108,16 +108,16 @@ void spool_set_live(struct spool *spool);
 // Says for config.stalls which job's attempt fills the spool from now on; NULL: the attempt has ended.
 void spool_set_job(struct spool *spool, void *job);
 
-// Throws away what was written since the last mark: the next attempt begins. What WRITER_LINE_BUFFER has already passed
-// on is not taken back.
+// Throws away what was written since the last mark, because the next attempt begins. What WRITER_LINE_BUFFER has
+// already passed on is not taken back.
 void spool_reset(struct spool *spool);
 
 // Says that the job has no worker until its next attempt or step. If it has the turn to write, it gives the turn up. Until the next
 // call with this spool, the job does not count as one that can make room in the file of held output.
 void spool_suspend(struct spool *spool);
 
-// WRITER_GROUP, for a job that has ended and was not live: puts `before` in front of each line and its tag, and `after`
-// before its end, which the last line gets if it has none. For WRITER_LINE_BUFFER it means nothing.
+// With WRITER_GROUP, for a job that has ended and was not live: puts `before` in front of each line and its tag, and
+// `after` before its end, which the last line gets if it has none. For WRITER_LINE_BUFFER it means nothing.
 void spool_frame_lines(struct spool *spool, const char *before, const char *after);
 
 // Ends the last line of the stream, if its newline is missing; for a job that has ended and was not live.

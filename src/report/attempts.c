@@ -70,7 +70,7 @@ bool machines_set_rows(struct machines *machines) {
 	for (size_t i = 0; i < machines->n; ++i) {
 		struct machine_rows *machine = &machines->machines[i];
 		machine->first = rows;
-		if (machine->rows > MACHINES_ROWS - rows) { // of a damaged log: the last ones share the last row
+		if (machine->rows > MACHINES_ROWS - rows) { // only in a damaged log: the last machines share the last row
 			machine->rows = MACHINES_ROWS - rows;
 			machine->first -= machine->rows == 0;
 		}

@@ -19,7 +19,7 @@ enum {
 enum attempt_phase {
 	ATTEMPT_STARTED,         // `end` is NULL
 	ATTEMPT_ENDED,
-	ATTEMPT_LEFT,            // it still ran when the log ended, or the log has lost its end; `end` is NULL
+	ATTEMPT_LEFT,            // the attempt still ran when the log ended, or the log has lost its end; `end` is NULL
 };
 
 struct attempt_span {
@@ -55,7 +55,7 @@ struct lanes {
 		bool is_taken;       // an attempt runs in the lane
 	} *lanes;
 	size_t cap;
-	unsigned n;              // in use so far
+	unsigned n;              // how many lanes were in use so far
 };
 
 struct machine_rows {

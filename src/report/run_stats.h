@@ -31,8 +31,8 @@ struct stats_batch {
 	int64_t jobs;           // known, or -1
 	uint64_t queued;        // jobs so far, by stats_add_queued()
 	struct job_counts counts; // jobs that have ended
-	uint64_t failed_processes; // of counts.failed: each job once, however many items it has
-	uint64_t up_to_date, allowed; // of counts.ok: jobs that were up to date; of counts.failed: jobs that may fail
+	uint64_t failed_processes; // as counts.failed, but each job counts once, however many items it has
+	uint64_t up_to_date, allowed; // jobs in counts.ok that were up to date; jobs in counts.failed that may fail
 	uint64_t retried;       // jobs with more than one attempt at a step
 	uint64_t attempts;      // attempts that have ended
 	uint64_t running;       // attempts that run now
@@ -42,12 +42,12 @@ struct stats_batch {
 	uint64_t long_time;     // nanoseconds of long-running attempts
 	uint64_t longest_wait;  // the longest time in nanoseconds that the batch had a job to start and got no turn; known from its end on
 	uint64_t p50, max;      // nanoseconds of an attempt, by stats_finish(); p50 within 3 %
-	double share;           // of all slot-time, 0 to 1, by stats_finish()
+	double share;           // its part of all slot-time, 0 to 1, by stats_finish()
 	uint64_t last_start;    // event time of the last start of an attempt; 0: none
 	unsigned width;         // slots of the attempt that started last
-	struct stats_wait waits[WHY_HOST + 1]; // by enum event_why
+	struct stats_wait waits[WHY_HOST + 1]; // how long its attempts have waited, by enum event_why
 	struct event_batch facts; // its last EVENT_BATCH_START, without the name
-	struct histogram *durations; // of its jobs' attempts; run_stats.c's own
+	struct histogram *durations; // durations of its jobs' attempts; used only by run_stats.c
 };
 
 // A nested run, in a job of this one, and the slots that it was lent.
@@ -59,7 +59,7 @@ struct stats_inner {
 struct stats_slots {
 	uint64_t at;            // event time
 	unsigned slots;         // the number of slots from then on
-	const char *why;        // in words, or NULL
+	const char *why;        // the reason in words, or NULL
 };
 
 struct run_stats {
@@ -87,7 +87,7 @@ struct run_stats {
 	struct event_run_end run_end;
 	double busy;            // slot-time divided by slots × wall, 0 to 1, by stats_finish()
 
-	// of run_stats.c alone
+	// used only by run_stats.c
 	size_t batches_cap, changes_cap;
 	struct map names;       // the number of each batch
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended

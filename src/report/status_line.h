@@ -35,8 +35,8 @@ struct status {
 
 struct status_form {
 	unsigned width;      // columns; 0: no limit
-	bool utf8;           // else ASCII alone
-	bool colour;         // also reverse video
+	bool utf8;           // else only ASCII is written
+	bool colour;         // with colours and reverse video
 	bool details;        // the ETA even while it is not known, jobs left, and the mean (--eta)
 };
 

@@ -272,7 +272,7 @@ int words_split(const char *text, struct buf *words, struct split *ret_split) {
 			ret_split->syntax = at;
 			ret_split->syntax_len = len;
 		}
-		if (c == '\\' && quote != '\'' && at[1] == '\n') { // a line that goes on in the next
+		if (c == '\\' && quote != '\'' && at[1] == '\n') { // backslash and newline: the line goes on in the next one
 			++at;
 			continue;
 		}

@@ -46,7 +46,7 @@ void quoting_add(struct buf *buf, unsigned position, const char *item, size_t le
 // A word that needs no quotes gets none; the spelling is that of GNU parallel.
 void shell_quote(struct buf *buf, const char *word, size_t len);
 
-// As shell_quote(), for several words, with blanks between: strings of `size` bytes in all, each with its NUL.
+// Appends several words, each quoted as by shell_quote(), with blanks between. `words`: strings of `size` bytes in all, each with its NUL.
 void shell_quote_words(struct buf *buf, const char *words, size_t size);
 
 // True if a shell that reads the word again would not read one word with its bytes, or with the bytes in its quotes: a blank or

@@ -62,7 +62,7 @@ struct reader {
 	const char *text;     // the text being read: the whole, or what is between backticks, without its quoting
 	size_t len, at;
 	const size_t *map;    // the offset in the whole text of each byte of `text`; or NULL: they are the same
-	size_t next;          // in reading->items: the next item that was not read yet
+	size_t next;          // the index in reading->items of the next item that was not read yet
 	unsigned depth;       // constructs that are open
 	unsigned substitutions; // constructs $(…) that are open
 	unsigned in_documents; // here-documents that expand and are open
@@ -343,8 +343,8 @@ static void read_substitution(struct reader *r) {
 	leave(r, saved);
 }
 
-// Takes away the quoting of the commands between the backticks at r->at and `end`: of the backslashes only those before others
-// than $, ` and \ (and ", in "…") reach the commands. Sets `inner`, and where its bytes stand. Returns their number.
+// Takes away the quoting of the commands between the backticks at r->at and `end`: a backslash before $, ` or \ (in "…" also
+// before ") does not reach the commands. Sets `inner` to the bytes that do, and `map` to their offsets. Returns their number.
 static size_t unquote_backticks(struct reader *r, unsigned position, size_t end, char *inner, size_t *map) {
 	size_t n = 0;
 	for (size_t i = r->at + 1; i < end; ++i) {

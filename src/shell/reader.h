@@ -12,7 +12,7 @@
 enum need {
 	NEED_INTEGER = 1 << 0,    // in arithmetic: an integer
 	NEED_LINE = 1 << 1,       // in a here-document that expands nothing: one line
-	NEED_OTHER_LINE = 1 << 2, // in such a here-document: a line that cannot be taken for the delimiter
+	NEED_OTHER_LINE = 1 << 2, // in a here-document that expands nothing: a line that cannot be taken for the delimiter
 	NEED_NO_TAB = 1 << 3,     // in a here-document: no tab in front, which <<- would take away
 	NEED_NO_BACKSLASH = 1 << 4, // in a here-document: no \ at the end of a line: ksh93 joins such a line to the next one inside of $( )
 };

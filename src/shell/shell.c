@@ -107,8 +107,8 @@ static struct {
 	unsigned nfiles;     // names with a slash among those in `numbers`
 } programs = {.lock = MUTEX_INIT(LOCK_SHELL_PROGRAMS)};
 
-// execve() runs ELF files and those that begin with #!; for other kinds (a script without #!, what binfmt_misc knows)
-// a shell tries and then reads the file itself.
+// True if execve() runs the file: an ELF file, or one that begins with #!. A file of another kind (a script without #!,
+// what binfmt_misc knows) is left to a shell, which tries execve() and then reads the file itself.
 static bool is_direct_program(const char *path) {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {

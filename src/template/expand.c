@@ -162,7 +162,7 @@ static void expand_values(struct expand_writer *writer, const struct part *part,
 		if (values.n > 1) {
 			add_separator(writer);
 		}
-		add_value(writer, part, values.n > 1 ? position & ~apart : position, value); // only the first one has no blank before it
+		add_value(writer, part, values.n > 1 ? position & ~apart : position, value); // only the first value has no blank before it
 	}
 	if (values.n == 0 && ((position & apart) || (writer->is_path && part->kind == COLUMN))) {
 		add_value(writer, part, position, (struct slice){"", 0});

@@ -16,7 +16,7 @@ struct part {
 		SLOT,    // the number of the job's slot
 		TOTAL,   // how many items there are
 		HOST,    // the machine that the job runs on
-		LOGIN,   // that machine as the user gave it: user, port, command
+		LOGIN,   // the machine that the job runs on, as the user gave it: user, port, command
 	} kind;
 	enum form form;    // ITEM, COLUMN: what is made of each argument
 	const struct replacement *replacement; // the parameters of `form`, or NULL; borrowed from the template
@@ -49,7 +49,7 @@ struct template {
 	bool chooses, is_unique; // {choose_k}, {uniq}: template_skips() asks for them
 	struct replacement *replacements; // those of its parts; the template owns them
 	struct buf error;
-	struct parts parts; // of the text that a shell reads; with TEMPLATE_QUOTE of the words, with a BREAK between each two
+	struct parts parts; // the parts of the text that a shell reads; with TEMPLATE_QUOTE those of the words, with a BREAK between each two
 	struct requirement *requirements;
 	size_t nrequirements, requirements_cap;
 	// with TEMPLATE_CONTEXT: of each byte of the text in which one byte stands for each replacement string (shell/reader.h)
@@ -89,7 +89,7 @@ struct part_values {
 	uint32_t before;     // arguments of the job in front of the record's
 	struct buf *scratch; // used for each value anew; borrowed
 	uint32_t n;          // values so far
-	const char *at;      // of an ITEM: the next argument
+	const char *at;      // ITEM: the next argument
 };
 
 // Sets *ret_value to what becomes of the next argument, borrowed until the next call. Returns false behind the last one.

@@ -131,7 +131,7 @@ bool packs_measure(const struct pack_limits *limits, const struct record *record
 		*ret_bad = describe_length(limits, size);
 		return false;
 	}
-	*ret_size = (uint32_t)size; // what fits is below 4 GiB
+	*ret_size = (uint32_t)size; // a record that fits is below 4 GiB
 	return true;
 }
 

@@ -19,9 +19,9 @@ struct pack_limits {
 	bool fills;          // no shell runs the command: several records may fill `room`, which is known, even beyond `chars`
 	bool waits;          // a full pack is not taken before the next record is there: the last pack is spread over the slots
 	bool inserts_none;   // -N0: the records are counted, and their arguments left out
-	const struct template *template; // of the command, borrowed; NULL: the command is the arguments, with a byte between each two
+	const struct template *template; // the template of the command, borrowed; NULL: the command is the arguments, with a byte between each two
 	// lengths of text in bytes, which packs_prepare() sets; without a template the caller may set them
-	ptrdiff_t fixed;     // of the command without arguments; below 0 if it is nothing but arguments
+	ptrdiff_t fixed;     // the length of the command without arguments; below 0 if it is nothing but arguments
 	size_t each;         // bytes that an argument of one byte adds to the command
 };
 

@@ -30,7 +30,7 @@ static const struct { const char *name; struct part part; size_t n; enum { IF_RI
 	{"slot}", {.kind = SLOT}, .n = 0},
 	{"choose_k}", {.kind = ITEM}, .skips = IF_RISING}, // the item, if its arguments are in rising order
 	{"uniq}", {.kind = ITEM}, .skips = IF_UNIQUE},     // the item, if no two of its arguments are the same
-	{"host}", {.kind = HOST}, .n = 0}, // for jobs on this machine GNU parallel's name of it: ":"
+	{"host}", {.kind = HOST}, .n = 0}, // the machine of the job; GNU parallel calls this one ":"
 	{"sshlogin}", {.kind = LOGIN}, .n = 0},
 	{"hgrp}", {.kind = LITERAL}, .n = 0}, // groups of hosts: there are none
 	{"agrp}", {.kind = LITERAL}, .n = 0},

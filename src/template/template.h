@@ -13,7 +13,7 @@ struct template;
 
 // The names that a template may use. All are borrowed while it is parsed.
 struct names {
-	char **names;                // of the columns (--header, a matrix): {name}
+	char **names;                // names of the columns (--header, a matrix): {name}
 	size_t n;
 	const struct tokens *tokens; // the replacement strings, or NULL: GNU parallel's
 };
@@ -153,7 +153,7 @@ struct replacement {
 	enum form form;
 	size_t from, n;               // `n`: a number of extensions, or of bytes
 	bool all;                     // each match, not only the first
-	char *text;                   // or NULL; owned
+	char *text;                   // the text that the form needs, or NULL; owned
 	bool has_regex;
 	regex_t regex;
 };

@@ -13,7 +13,7 @@
 #define SERVER_VARIABLE "FAIRPAR_WARM"
 
 enum {
-	WARM_BYTES_MAX = 128 * 1024,  // of a request, header and strings
+	WARM_BYTES_MAX = 128 * 1024,  // the bytes of a request: its header and its strings
 	WARM_STRINGS_MAX = 8 * 1024,
 	WARM_FDS_MAX = 4,
 };
@@ -22,8 +22,8 @@ struct warm_request {
 	uint32_t nargs, nenv;
 	int32_t parent;               // the pid of fairpar
 	uint64_t listed;              // where in the table the job writes its group, before its program runs
-	uint64_t mask;                // signals that are blocked in the job, as the kernel has them
-	uint64_t deadly;              // spawn_world.deadly, as the kernel has it
+	uint64_t mask;                // signals that are blocked in the job, in the kernel's form
+	uint64_t deadly;              // spawn_world.deadly, in the kernel's form
 };
 
 enum warm_reply_kind { WARM_READY, WARM_STARTED };

@@ -83,7 +83,7 @@ __attribute__((constructor)) static void count_fds(void) {
 	server.nfds = count_entries("/proc/self/fd");
 }
 
-// Finds where the parts of the process lie. All are needed to say later that the arguments lie elsewhere, for /proc/PID/cmdline and environ.
+// Finds where the parts of the process lie: the kernel must hear of all of them when the arguments move (/proc/PID/cmdline and environ).
 static bool find_layout(void) {
 	char text[2048];
 	unsigned long field[52] = {0};

@@ -36,7 +36,7 @@ enum {
 	FDS_SHARE = 3,    // no server is started once a third of the descriptors is in use
 	SHELLS_MAX = 8,   // shells that a worker knows at a time
 	AUTO_AFTER = 6,   // executions of a shell before it gets a server, which costs about as much as one and saves more than half of each
-	DEATHS_MAX = 3,   // deaths of a shell's servers; after so many somebody means to kill them
+	DEATHS_MAX = 3,   // a shell gets no server any more after so many of its servers have died: somebody means to kill them
 	REFRESH_MS = 100, // pause between looks at what others may have changed; a look costs a hundredth of a short job
 };
 
@@ -44,14 +44,14 @@ struct warm_server {
 	pid_t pid;
 	int pidfd;
 	int socket;
-	const struct guardian *guardian; // in whose table of running children a job enters itself
+	const struct guardian *guardian; // a job enters itself in the table of running children that the guardian has
 	struct buf request;
 	bool is_lost;       // the server has failed, and is to be closed
 };
 
 // What a process that this one starts would inherit.
 struct inherited {
-	uint64_t hash;       // of all that is inherited: if that differs, so does the hash, with near certainty
+	uint64_t hash;       // hash of all that is inherited: if something of it changes, the hash does, with near certainty
 	const char *refusal; // why a server that inherits this must not be started; static text, or NULL
 };
 
@@ -61,7 +61,7 @@ struct warm_shell {
 	struct context context;     // only umask, nofile, nice and ignored are set: what tells one shell from another
 	struct warm_server *server; // or NULL
 	const char *why;            // reason why there will be no server; static text, or NULL
-	struct stat file;           // as it was when the server was started
+	struct stat file;           // the file of the shell, as it was when the server was started
 	uint64_t inherited;         // inherited.hash when the server was started
 	unsigned executions;        // how many more executions until it gets a server
 	unsigned deaths;

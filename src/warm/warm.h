@@ -27,7 +27,7 @@ void warm_destroy(struct warm *warm);
 const struct starter *warm_starter(struct warm *warm);
 
 // Says whether the last job with that starter was started by a server: "yes" or "no, REASON"; NULL if no server was asked, as
-// with WARM_AUTO before the shell was executed some times. Valid until the next call.
+// with WARM_AUTO before the shell was executed often enough. Valid until the next call.
 const char *warm_report(struct warm *warm);
 
 // ---- whether a shell can be cloned ----

@@ -1,4 +1,4 @@
-// Which options exclude each other, which do nothing beside another one, and which stand in $PARALLEL and are not read.
+// Refuses options that exclude each other; warns of options that have no effect together with others, and of options in $PARALLEL.
 
 #include "cli/parser.h"
 
@@ -18,10 +18,10 @@
 
 // ---- the rules of the table ----
 
-#define ALWAYS NOPTIONS // as `unless`: no option is named so, so nothing lifts the rule
+#define ALWAYS NOPTIONS // as `unless`: no option has this id, so the rule always holds
 
-// A row of EXCLUDES or NEEDS, in the order of options.def: `id` cannot be combined with any of `others`, for the reason `text`;
-// or, if `others` is NULL, has no meaning without `unless`. If `unless` is given, the rule does not hold.
+// A row of EXCLUDES or NEEDS, in the order of options.def. EXCLUDES: option `id` cannot be combined with any of `others`, for the
+// reason `text`, except if `unless` is given. NEEDS (`others` is NULL): option `id` has no meaning without option `unless`.
 static const struct rule {
 	enum option_id id, unless;
 	const char *text;              // the reason, or "" where it is evident; of NEEDS what is missing
@@ -32,8 +32,8 @@ static const struct rule {
 #include "cli/options.def"
 };
 
-// Sets which options count for the rules: OPT_PIPE stands for all that mean blocks, OPT_SSHLOGIN for all that name another machine, OPT_JOBS
-// for -j auto. With a semaphore, those of blocks and manifests do not count; nor does --pack with --retry-failed, whose commands are complete.
+// Sets which options count for the rules: OPT_PIPE stands for all that make blocks, OPT_SSHLOGIN for all that name another machine, OPT_JOBS
+// for -j auto. With a semaphore, options for blocks and manifests do not count; nor does --pack with --retry-failed, whose commands are complete.
 static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		enum option_group group = option_table[id].group;
@@ -48,7 +48,7 @@ static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	on[OPT_PACK] = on[OPT_PACK] && o->resume != RESUME_RETRY && !o->sem.is_on;
 }
 
-// The option to name in the message for `id`: one that was given, and for which `id` stands in the rules.
+// Returns the option that the message names instead of `id`: the one given for which `id` stands in the rules.
 static enum option_id as_given(const struct options *o, enum option_id id) {
 	static const enum option_id machines[] = {OPT_SSHLOGIN, OPT_SSHLOGINFILE, OPT_LAUNCH, OPT_SLURM};
 	for (size_t i = 0; id == OPT_SSHLOGIN && i < sizeof(machines) / sizeof(*machines); ++i) {
@@ -66,7 +66,7 @@ static int check_rules(const struct options *o) {
 		if (!on[rule->id] || on[rule->unless]) {
 			continue;
 		}
-		// no error: $FAIRPAR_POOL may name the pool, and a manifest that is not loaded yet may name machines
+		// not an error yet: the manifest, which is not loaded, may name machines; nor if $FAIRPAR_POOL names the pool
 		bool waits = o->manifest && !o->machines_are_known && (rule->unless == OPT_SLURM || rule->unless == OPT_SSHLOGIN);
 		if (!rule->others && !waits && !(rule->unless == OPT_POOL && o->pool.name)) {
 			return option_fail(rule->id, "needs %s", rule->text);
@@ -166,7 +166,7 @@ static bool is_written(const struct options *o, enum option_id id) {
 	return (o->dry_run && (id == OPT_TRACE_SERVICE || is_record)) || (id == OPT_SUMMARY && o->summary != SUMMARY_ALWAYS);
 }
 
-// "--NAME, --NAME and --NAME have no effect …", of those that are given.
+// Warns "--NAME, --NAME and --NAME have no effect …" of those options of the list that are given.
 static void warn_ineffective(const struct options *o, enum option_list list, const char *beside, const char *other) {
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
 	size_t n = 0, last = 0;

@@ -1,6 +1,6 @@
 // What is printed from the option table: the helps and the completions.
 //
-// completions/skeleton.* are the scripts without the options. make install has the program print the whole ones.
+// completions/skeleton.* are the completion scripts without the options; make install lets the program print the complete scripts.
 
 #include "cli/parser.h"
 
@@ -37,7 +37,7 @@ static bool wants_separate_value(const struct option_info *option) {
 	return option_value_way(option) == VALUE_ALWAYS || option_value_way(option) == VALUE_MAY_FOLLOW;
 }
 
-// "-j, --jobs N", or with the other names "-j, -P, --jobs, --max-procs N".
+// Appends "-j, --jobs N", or with `all` names "-j, -P, --jobs, --max-procs N".
 static void add_names(struct buf *text, const struct option_info *option, bool all) {
 	for (const char *letter = option->shorts; *letter; ++letter) {
 		buf_printf(text, "%s-%c", letter == option->shorts ? "" : ", ", *letter);
@@ -227,7 +227,7 @@ static void add_bash_line(struct buf *text, const struct option_info *option) {
 	buf_addc(text, '\n');
 }
 
-// "[text]" of a specification: brackets, colons and backslashes are escaped.
+// Appends the "[text]" of a specification, with brackets, colons and backslashes escaped.
 static void add_zsh_text(struct buf *text, const char *s) {
 	for (; *s; ++s) {
 		if (strchr("[]:\\", *s)) {
@@ -256,7 +256,7 @@ static void add_zsh_value(struct buf *spec, const struct option_info *option) {
 	}
 }
 
-// One specification for each spelling: "-j+[text]:N:_files", "--jobs=[text]:N:_files".
+// Appends the specification of one spelling: "-j+[text]:N:_files", "--jobs=[text]:N:_files".
 static void add_zsh_spec(struct buf *text, const struct option_info *option, const char *spelling, size_t len) {
 	FP_CLEANUP(buf_fini) struct buf spec = BUF_INIT;
 	buf_printf(&spec, "*%.*s", (int)len, spelling);
@@ -315,7 +315,7 @@ static void add_manifest(struct buf *text, const struct option_info *option) {
 	}
 }
 
-// The scripts without options, as the Makefile puts them into the program. In place of each `word` stands what `add` appends for each option.
+// The scripts without options, as the Makefile puts them into the program. Each `word` is replaced by what `add` appends for all options.
 extern const char skeleton_bash[], skeleton_zsh[], skeleton_fish[];
 static const struct {
 	const char *shell, *skeleton;

@@ -55,7 +55,7 @@ static char *follow_links(const char *path) {
 	return at;
 }
 
-// Finds out which file the name stands for; of one that does not exist, in which directory it would be. Never fails.
+// Finds out which file the name stands for; if it does not exist, in which directory it would be created. Never fails.
 static void named_file_stat(struct named_file *file) {
 	struct stat found;
 	file->is_found = (file->fd >= 0 ? fstat(file->fd, &found) : stat(file->path, &found)) == 0;
@@ -88,7 +88,7 @@ static bool is_stdout(const struct named_file *file) {
 	return strcmp(file->path, "-") == 0 || (has_ending && strncmp(file->path, "-.", 2) == 0);
 }
 
-// True for a file that must be whole: on stdout it cannot be mixed with jobs' output, as lines of a log and rows of a joblog can.
+// True for a file that must be whole: unlike the lines of a log or a joblog, it cannot be mixed with jobs' output on stdout.
 static bool is_whole(const struct named_file *file) {
 	return file->option == OPT_TRACE || file->option == OPT_REPORT || file->option == OPT_RESULTS;
 }
@@ -108,7 +108,7 @@ static bool clashes(const struct named_file *a, const struct named_file *b) {
 	return !is_next && is_same_file(a, b);
 }
 
-// ---- those of an option ----
+// ---- the files of an option ----
 
 struct file_list {
 	struct named_file *files;

@@ -1,5 +1,5 @@
-// The machines that jobs run on: -S, --sshloginfile, --launch, the nodes of an allocation of Slurm, or pilots, for which Slurm
-// is asked; and the variables that go to these machines (--env).
+// The machines that jobs run on: -S, --sshloginfile, --launch, the nodes of an allocation of Slurm, or pilots, which Slurm
+// starts on request; and the variables that go to these machines (--env).
 
 #include "cli/parser.h"
 
@@ -47,7 +47,7 @@ static bool find_own(struct buf *path, const char *name) {
 	return false;
 }
 
-// ---- what names machines, to be read again ----
+// ---- the options and files that name machines, kept to be read again ----
 
 struct host_file {
 	char *name;                // as given
@@ -208,7 +208,7 @@ int opt_slurm(struct parser *parser, const char *value) {
 	return options_set_slurm(parser->options, value);
 }
 
-// A pilot has as many CPUs as the options of --slurm say, else one for each job of -j.
+// A pilot has as many CPUs as the options of --slurm say, or by default one for each job of -j.
 int options_add_pilots(struct options *o) {
 	long jobs = 0;
 	if (!o->slurm) {
@@ -358,7 +358,7 @@ static bool is_variable(const char *name, size_t len, const char *variable) {
 	return strncmp(variable, name, len) == 0 && (variable[len] == '=' || variable[len] == '\0');
 }
 
-// Accepts nearly any name, since functions of bash may have it.
+// Accepts nearly any name, because a function of bash may have nearly any name.
 int opt_env(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	if (value[strcspn(value, " \t\n=$")]) {

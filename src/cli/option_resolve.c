@@ -1,4 +1,4 @@
-// What all options together mean, when all of them are known: of a run, a semaphore, and what is said to a run (--add, --wait …).
+// Sets, once all options are known, what follows from them together: for a run, a semaphore, or a request to a run (--add, --wait …).
 
 #include "cli/parser.h"
 
@@ -112,7 +112,7 @@ static int resolve_csv(struct options *o) {
 	return result;
 }
 
-// Resolves how items are split and trimmed. As in GNU parallel, --header splits at tabs, and --colsep trims blanks, unless told otherwise.
+// Resolves how items are split and trimmed. As in GNU parallel, --header alone splits at tabs, and --colsep without --trim trims blanks.
 static int resolve_items(struct options *o) {
 	o->input.delimiter = o->given[OPT_NULL] ? '\0' : o->input.delimiter;
 	o->input.end = o->input.end && *o->input.end ? o->input.end : NULL;
@@ -131,8 +131,8 @@ static int resolve_items(struct options *o) {
 	return 0;
 }
 
-// Makes the template of --workdir ..., with GNU parallel's own {#}: a new directory for each job, where GNU parallel has them.
-// They are not removed.
+// Makes the template of --workdir ..., with GNU parallel's own {#}: a new directory for each job, in the place that GNU parallel uses.
+// The directories are not removed.
 static int resolve_workdir(struct options *o) {
 	char host[HOST_NAME_MAX + 1];
 	const char *home = getenv("HOME");
@@ -168,7 +168,7 @@ static int check_pack(const struct options *o) {
 	return error ? diag_error("%s", error) : 0;
 }
 
-// Decides which of -n, -N, -L and -l counts, as GNU parallel's parse_options() has it.
+// Decides which of -n, -N, -L and -l counts, in the same way as GNU parallel's parse_options().
 static int resolve_packing(struct options *o) {
 	const bool *given = o->given;
 	struct packing *packing = &o->packing;
@@ -195,7 +195,7 @@ static int resolve_packing(struct options *o) {
 
 // ---- blocks ----
 
-// The option that asks for blocks: --pipe, or one that means it.
+// Returns the option given that makes blocks: --pipe, or one that implies --pipe.
 static enum option_id pipe_as_given(const struct options *o) {
 	return o->given[OPT_PIPE_PART] ? OPT_PIPE_PART : o->given[OPT_PIPE] ? OPT_PIPE : o->given[OPT_CAT] ? OPT_CAT : OPT_FIFO;
 }
@@ -269,7 +269,7 @@ static int resolve_blocks(struct options *o) {
 
 // ---- output ----
 
-// Accepts what has no effect with --ungroup, as GNU parallel does, but with a warning.
+// Warns of options that have no effect with --ungroup, which GNU parallel accepts silently.
 static void resolve_output(struct options *o) {
 	const bool *given = o->given;
 	if (o->tty && !given[OPT_GROUP] && !given[OPT_LINE_BUFFER]) {
@@ -313,8 +313,8 @@ static const char *option_behind(const struct options *o) {
 	return NULL;
 }
 
-// Refuses a command whose first word is no program where that word was more likely meant for an option: --pool gpu --single make.
-// Another machine may have that program, and $BASH_ENV may define a function of that name.
+// Refuses a command whose first word is no program if that word was probably meant for an option, as in --pool gpu --single make.
+// Not if another machine may have the program, or $BASH_ENV may define a function of that name.
 static int check_first_word(const struct parser *p) {
 	const struct options *o = p->options;
 	const char *word = o->ncommand > 0 ? o->command[0] : "", *option = option_behind(o);
@@ -381,7 +381,7 @@ struct manifest *options_load_manifest(struct options *o, bool *ret_unwritten) {
 	return manifest;
 }
 
-// Refuses options that are about all batches, but have a key in a manifest, where each batch can have its own value.
+// Refuses options for all batches that have a key in a manifest, where each batch can have its own value.
 int options_resolve_manifest(struct options *o) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		if (o->given[id] && *option_table[id].instead) {
@@ -465,7 +465,7 @@ int options_resolve_semaphore(struct options *o, char *const *words, size_t nwor
 	return 0;
 }
 
-// ---- what is said to a run that is under way ----
+// ---- requests to a run in progress ----
 
 // True if --status asks about a pool: an option names one, or neither --run nor the environment names a run.
 static bool is_about_pool(const struct options *o) {

@@ -117,7 +117,7 @@ int opt_manifest(struct parser *parser, const char *value) {
 
 // ---- blocks and packing ----
 
-// SIZE, or -N for N blocks for each slot.
+// Reads SIZE; or -N, which means N blocks for each slot.
 int opt_block(struct parser *parser, const char *value) {
 	long parts;
 	uint64_t bytes = 0;
@@ -199,7 +199,7 @@ int opt_jobs(struct parser *parser, const char *value) {
 	return result == 0 ? 0 : diag_error_free(error);
 }
 
-// N, or auto as with --jobs
+// Reads N, or auto as with --jobs.
 int opt_pool_slots(struct parser *parser, const char *value) {
 	struct slots_bounds *bounds = &parser->options->pool.bounds;
 	char *error;
@@ -237,7 +237,7 @@ int opt_memory(struct parser *parser, const char *value) {
 		? 0 : option_fail(parser->id, "must be auto or none, or a size with --single, not '%s'", text_shows(value));
 }
 
-// TIME or N%
+// Reads TIME or N%.
 int opt_timeout(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	o->timeout_percent = 0;
@@ -257,7 +257,7 @@ int opt_retry_delay(struct parser *parser, const char *value) {
 	return 0;
 }
 
-// TIME or TIMEauto
+// Reads TIME or TIMEauto.
 int opt_delay(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	o->delay_auto = text_ends(value, "auto");
@@ -285,7 +285,7 @@ int opt_slot_var(struct parser *parser, const char *value) {
 	return is_good ? 0 : option_fail(parser->id, "must be the name of a variable, not '%s'", text_shows(value));
 }
 
-// SECS: above 0, the semaphore is then taken by force; below 0, fairpar then gives up. 0 is no limit, as in GNU parallel.
+// Reads SECS: after that time the semaphore is taken by force; if SECS is negative, fairpar gives up instead. 0: no limit, as in GNU parallel.
 int opt_semaphore_timeout(struct parser *parser, const char *value) {
 	struct semaphore_options *sem = &parser->options->sem;
 	sem->gives_up = value[0] == '-';
@@ -317,7 +317,7 @@ int opt_halt(struct parser *parser, const char *value) {
 	return is_good ? 0 : option_fail(parser->id, "'%s' %s", text_shows(value), error);
 }
 
-// Takes only a signal that fairpar does not need for something else, and that no fault of the program itself raises.
+// Accepts only signals that fairpar does not use otherwise, and that are not raised by a fault of the program itself.
 int opt_stop_signal(struct parser *parser, const char *value) {
 	static const int free_ones[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGURG, SIGPWR};
 	int signal = signal_number(value, strlen(value));
@@ -336,8 +336,8 @@ int opt_joblog(struct parser *parser, const char *value) {
 	return *o->joblog ? 0 : option_fail(parser->id, "must not be empty");
 }
 
-// The descriptor is checked here, before fairpar opens anything: later, a number that the caller has not opened could be that
-// of one of fairpar's own files.
+// Checks the descriptor now, before fairpar opens anything: later, a number that the caller of fairpar has not opened could be
+// the descriptor of one of fairpar's own files.
 int opt_log(struct parser *parser, const char *value) {
 	int fd = option_log_fd(value);
 	if (fd == BAD_FD) {

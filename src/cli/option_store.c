@@ -1,4 +1,4 @@
-// Puts the arguments of options where the table says, or refuses them with a message.
+// Stores the arguments of options in the fields that the table names, or refuses them with a message.
 
 #include "cli/parser.h"
 
@@ -140,7 +140,7 @@ static int store_choice(const struct value_info *info, enum option_id id, char *
 	return option_fail(id, "must be %s, not '%s'", buf_str(&list), text_shows(text));
 }
 
-// Keeps the value of an option for the batches that a pattern names (`len` bytes, copied).
+// Keeps the value of an option for the batches whose names fit the pattern (`len` bytes, copied).
 static void add_setting(struct options *options, enum option_id id, const char *pattern, size_t len, int64_t value) {
 	options->settings = xrealloc(options->settings, (options->nsettings + 1) * sizeof(*options->settings));
 	struct batch_setting *setting = &options->settings[options->nsettings++];

@@ -49,7 +49,7 @@ enum { NFOREIGN = sizeof(foreign_table) / sizeof(foreign_table[0]) };
 // All letters of GNU parallel. Getopt::Long takes them also as long options, --j 2.
 static const char gnu_letters[] = "0BCDEHIJLMNPSTUVWXYadehijklmnopqrstuvx";
 
-// The word of the list that begins with the name, or NULL.
+// Returns the word of the list that begins with `name`, or NULL.
 static const char *find_prefixed_word(const char *list, const char *name, size_t len, size_t *ret_len) {
 	const char *word;
 	while ((word = word_next(&list, ret_len)) && (*ret_len < len || memcmp(word, name, len) != 0)) {}

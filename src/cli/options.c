@@ -31,7 +31,7 @@ static int refuse_name(enum option_match match, const char *shown, const char *n
 	}
 }
 
-// Takes the next word as the value that the option needs, or that may follow; the latter as GNU parallel does (Getopt::Long, type ":s").
+// Takes the next word as the value of the option. If the value may be left out, takes it as GNU parallel does (Getopt::Long, type ":s").
 static int read_value(struct parser *parser, bool is_needed) {
 	const struct option_info *info = &option_table[parser->id];
 	if (!*parser->at && is_needed) {
@@ -57,7 +57,7 @@ static void read_number(struct parser *parser, const char *rest) {
 	}
 }
 
-// --name, --name=value or --name value
+// Reads an option with a long name: --name, --name=value or --name value.
 static int read_name(struct parser *parser, const char *word) {
 	const char *name = word + 2, *value = strchr(name, '='), *suggestion = NULL;
 	size_t len = value ? (size_t)(value++ - name) : strlen(name);
@@ -95,7 +95,7 @@ static int refuse_letter(const struct parser *parser, enum option_match match, c
 	return refuse_name(match, buf_str(&shown), NULL, instead);
 }
 
-// One of -abc, -n5 or -n 5
+// Reads one option by its letter, in a word such as -abc, -n5 or -n 5.
 static int read_letter(struct parser *parser) {
 	const char *instead, *rest = parser->letters + 1;
 	char letter = *parser->letters;
@@ -117,7 +117,7 @@ static int read_letter(struct parser *parser) {
 	return result;
 }
 
-// -dry-run would be -d ry-run.
+// True for a word such as -dry-run, which would otherwise be read as -d ry-run.
 static bool is_name_with_one_dash(const char *word) {
 	enum option_id id;
 	size_t len = strcspn(word + 1, "=");
@@ -173,7 +173,7 @@ static bool is_separator(const struct options *o, const char *word) {
 	return is_this_separator(word, o->arg_sep) || is_this_separator(word, o->arg_file_sep);
 }
 
-// Skips the words up to the next separator. Returns how many there are.
+// Skips the words up to the next separator. Returns how many were skipped.
 static size_t skip_words(struct parser *parser) {
 	char *const *start = parser->at;
 	while (*parser->at && !is_separator(parser->options, *parser->at)) {
@@ -182,7 +182,7 @@ static size_t skip_words(struct parser *parser) {
 	return (size_t)(parser->at - start);
 }
 
-// One of ::: :::: :::+ ::::+ and the words up to the next one.
+// Reads one of ::: :::: :::+ ::::+ and the words up to the next separator.
 static int parse_group(struct parser *parser) {
 	struct options *o = parser->options;
 	const char *separator = *parser->at++;
@@ -221,8 +221,8 @@ static int parse_command(struct parser *parser) {
 	return 0;
 }
 
-// With a manifest the words are names of its batches. A name is no command that could have options of its own, so options
-// may stand between the names and behind them.
+// With a manifest the words are names of its batches. Names are no command with options of its own, so options of fairpar may
+// stand between the names and behind them.
 static int parse_names(struct parser *parser) {
 	struct options *o = parser->options;
 	while (!parser->done && *parser->at) {

@@ -37,7 +37,7 @@ static void print_command(struct worker_state *state) {
 
 // ---- the environment ----
 
-enum { LOSSES_ALONE = 2 }; // after so many losses a job has a machine for itself: it may be what brings machines down
+enum { LOSSES_ALONE = 2 }; // after so many losses a job gets a machine for itself, because the job may be what brings machines down
 
 enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached, as ssh has it
 
@@ -66,7 +66,7 @@ static void build_vars(struct buf *vars, const struct job *job) {
 	}
 }
 
-// Adds PWD for a directory that the job has for itself: the PWD that it inherits names another.
+// Adds PWD for a job with a directory of its own, because the PWD that the job inherits names another directory.
 static void add_dir(struct buf *vars, const struct job_spec *spec, const char *dir) {
 	buf_adds(vars, "PWD=");
 	if (strcmp(dir, ".") == 0) {
@@ -148,13 +148,13 @@ static int enter_workdir(struct worker_state *state, const struct job *job, bool
 	return result;
 }
 
-// Whether the job runs because something has ended: such a job runs also when the run is cut short, and waits for nothing.
+// Whether the job is a clean-up (on-failure, finally), which runs also when the run is cut short, and waits for nothing.
 static bool is_cleanup(const struct job *job) {
 	return job->role == ROLE_FINALLY || job->role == ROLE_ON_FAILURE;
 }
 
-// The attempt waits for memory. It has no slot meanwhile: who waits for memory holds nothing that those need who have it. On a run's own place among
-// several machines it keeps its slot, as it keeps the place.
+// The attempt waits for memory, and gives up its slot meanwhile, which jobs that have the memory may need in order to end. In a run on several
+// machines the attempt keeps its slot, because it keeps its place.
 static void memory_waits(void *arg, uint64_t bytes) {
 	struct worker_state *state = arg;
 	const struct job *job = state->live.job;
@@ -231,7 +231,7 @@ static void add_paths(struct buf *paths, const struct job *job, const struct tem
 	}
 }
 
-// Runs the attempt here or, with its files, on its machine. If a file could not be brought, *ret_error is empty: a message says so.
+// Runs the attempt here or, with its files, on its machine. If a file could not be transferred, *ret_error is empty, and a message says so.
 static void execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
                     struct result *ret_result, struct spawn_error *ret_error) {
 	struct run *run = state->run;
@@ -346,7 +346,7 @@ static void run_child(struct worker_state *state, const struct job *job, struct 
 	}
 }
 
-// --shell-quote: quotes the text so many times, so that a shell reads it as it was.
+// --shell-quote: quotes state->text `times` times, so that after as many readings by a shell the text is what it was.
 static void quote_text(struct worker_state *state, unsigned times) {
 	for (; times > 0; --times) {
 		struct buf quoted = BUF_INIT;
@@ -367,7 +367,7 @@ static void show_batch(const struct job *job) {
 	}
 }
 
-// yash makes wide characters of its arguments; what it cannot convert is empty to it. Are the arguments text in the locale?
+// True if the arguments are valid text in the locale. The shell yash reads an argument that it cannot convert as empty.
 static bool is_text(const struct record *record) {
 	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0), old = locale ? uselocale(locale) : (locale_t)0;
 	bool is_right = true;
@@ -382,7 +382,7 @@ static bool is_text(const struct record *record) {
 	return is_right;
 }
 
-// May the items stand where the command has them, and can its environment hold them? If not, prints why.
+// True if the shell can read the items at their places in the command, and the environment can hold them. If not, prints why.
 static bool is_permitted(struct worker_state *state, const struct job *job, const struct expansion *x) {
 	const struct template *template = job_template(job);
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
@@ -405,8 +405,8 @@ static bool is_permitted(struct worker_state *state, const struct job *job, cons
 
 enum { TEXT_BYTES = 128 * 1024 }; // of arguments that a command's text has, if only messages show it
 
-// Writes the command's text to state->text. If there are very many arguments, and only messages, which show less, need the text, it is only the
-// beginning. Returns whether the text is whole.
+// Writes the command's text to state->text; only its beginning, if there are very many arguments, and only messages, which show less, need the
+// text. Returns whether the text is whole.
 static bool write_text(struct worker_state *state, const struct job *job, const struct expansion *x) {
 	const struct template *template = job_template(job);
 	const struct options *options = state->run->options;

@@ -1,4 +1,4 @@
-// What runs for a batch beside its items: on-failure and finally commands, and the listing of its items.
+// The commands of a batch other than its items: on-failure, finally, and the listing of its items.
 
 #include "exec/job_run.h"
 
@@ -85,7 +85,7 @@ void batch_command_finally(struct run *run, struct queue *queue) {
 
 // ---- listing ----
 
-enum { IN_THIS_ORDER = 0 }; // the flags of items that are not WORK_LOCAL
+enum { IN_THIS_ORDER = 0 }; // flags of items that stay in their order (no WORK_LOCAL)
 
 // Names the directory that was searched: a relative pattern is looked for in the user's directory, not in the manifest's.
 static void warn_nothing(const struct run *run, const struct batch *batch, const char *pattern, const char *dir) {

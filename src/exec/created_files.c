@@ -1,6 +1,6 @@
 // The files that jobs create (`creates`): a job whose file exists is not run, and the file of a failed job is removed.
 //
-// Several jobs may make the same path at once; a path is in the table only while a job makes it.
+// Several jobs may create the same path at once; a path is in the table only while some job creates it.
 
 #include "exec/job_run.h"
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 struct created_file {
-	unsigned njobs; // jobs that are making it
+	unsigned njobs; // number of jobs that are creating it
 	bool is_made;   // one of them has succeeded
 	char path[];
 };

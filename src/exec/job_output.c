@@ -1,4 +1,4 @@
-// Where the output of a job goes: into its spool, the files of --results, or the items of another batch; and who sees it.
+// Where the output of a job goes: into its spool, the files of --results, or the items of another batch; and to subscribers.
 
 #include "exec/job_run.h"
 
@@ -17,7 +17,7 @@ enum { OUTPUT_BYTES = 64 * 1024 };
 
 // ---- the spool ----
 
-// May somebody read from the descriptor, who can keep the jobs waiting that write to it?
+// True if the descriptor may have a reader that can make jobs wait when they write to it.
 static bool is_read(int fd) {
 	struct stat stat;
 	return fstat(fd, &stat) == 0 && (S_ISFIFO(stat.st_mode) || S_ISSOCK(stat.st_mode));

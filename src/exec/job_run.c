@@ -25,7 +25,7 @@
 #include "record/record.h"
 
 enum {
-	LOSSES_MOST = 3,   // a job that is lost with its machine so often has failed: it may be what brings machines down
+	LOSSES_MOST = 3,   // a job that was lost so often with its machine fails, because the job may be what brings machines down
 	TRACE_LINES = 500, // lines of --trace-service that may wait for the event loop to write them
 };
 
@@ -93,7 +93,7 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 static void drop_again(struct queue *queue, void *data, size_t size);
 static const struct work_type work_again = {.name = "continuation", .run = run_again, .drop = drop_again};
 
-// Moves the job to the heap, for it outlives this item.
+// Copies the job to the heap, because it outlives the item that runs now.
 static struct job *job_keep(const struct job *job) {
 	struct job *kept = NEW(struct job);
 	*kept = *job;
@@ -158,7 +158,7 @@ static struct result unmade_result(struct worker_state *state, struct job *job) 
 	return result;
 }
 
-// Ends the job, which is handed over, because what was to follow its last attempt cannot. On any thread.
+// Takes over and ends the job, because its next attempt or step cannot run. On any thread.
 static void cut_off(struct job *job) {
 	struct worker_state *state = worker_state_new(job->batch->run, NULL);
 	struct result result = unmade_result(state, job);

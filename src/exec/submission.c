@@ -135,7 +135,7 @@ void submission_finish(struct submission *submission, enum submit_status status)
 }
 
 enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags) {
-	bool cancelled = atomic_load_relaxed(&submission->batch->cancelled); // then the pool is not even asked
+	bool cancelled = atomic_load_relaxed(&submission->batch->cancelled); // if so, nothing is submitted
 	enum submit_status status = submission_offer(submission, from, flags);
 	submission_finish(submission, status);
 	return cancelled && status == SUBMIT_CLOSED ? SUBMIT_OK : status;

@@ -1,7 +1,7 @@
 // From inputs to batches: reads records just ahead of need, gives them their numbers, and queues them.
 //
-// The feeding thread (the event loop's) takes no slot and never blocks. A batch with an input of its own is read while it
-// has less than HIGH_BYTES queued, and again when the pool says that it runs low, so memory is flat whatever the length
+// The feeding thread (the event loop's) takes no slot and never blocks. The input of a batch is read while the batch has
+// less than HIGH_BYTES queued, and again when the pool says that it runs low, so memory is flat whatever the length
 // of the input. With --batch-by, where the input itself names the batches, it is read as far ahead as the pool takes it (--queue-mem, then the spill
 // file): only so does a batch that comes late in the input get its turn at once.
 
@@ -107,7 +107,7 @@ static bool feed_fill_data(struct run *run, struct feed *feed) {
 	return false;
 }
 
-// Reads from one input until it has nothing, its batch has enough, or the pass is over. Returns true in that last case.
+// Reads from one input until it has nothing now, its batch has enough, or the pass is over. Returns true if the pass is over.
 static bool feed_fill(struct run *run, struct feed *feed) {
 	struct feeds *feeds = run->feeds;
 	if (feed->is_data) {

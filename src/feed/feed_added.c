@@ -1,4 +1,4 @@
-// Jobs that come while the run goes, from outside of its input (--add). From then on they are treated as items.
+// Jobs that are added while the run goes (--add). Once they are in a queue they are treated as items.
 
 #include "feed/feed_internal.h"
 
@@ -19,8 +19,8 @@ static const char *refuse_job(const struct run *run, const struct control_job *j
 		: run->leases && job->width > 1 ? "a job of the run takes one slot, for they are somebody else's" : NULL;
 }
 
-// Opens the queue that an added job goes to: that of attempt `number`, where this attempt runs and `batch` is empty or names its batch
-// (*ret_own), else that of the batch of this name, or of the command line. Returns NULL if the run takes nothing any more.
+// Opens the queue that an added job goes to: if attempt `number` runs, and `batch` is empty or names the attempt's batch, the attempt's queue
+// (*ret_own true); else the queue of the batch of that name, or of the command line. Returns NULL if the run takes no more jobs.
 static struct submission *open_submission(struct run *run, uint64_t number, const char *batch, bool *ret_own) {
 	nested_lock(run->nested);
 	const struct live_attempt *attempt = nested_find(run->nested, number);

@@ -1,5 +1,5 @@
-// Opens the inputs of the command line, and reads what must be known of them before the first job: the names in their
-// headers, which the templates need, and with some options all of it.
+// Opens the inputs of the command line, and reads as much of them as must be known before the first job: the headers, whose
+// names the templates need, and with some options all input.
 
 #include "feed/feed_internal.h"
 
@@ -26,10 +26,10 @@
 #include <unistd.h>
 
 enum {
-	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is not read on
-	PACKED = 8,                  // times HIGH_BYTES if items are packed: a job has up to 128 KiB of them
-	PACKED_BY_TIME = 32,         // … and for each slot with --pack=auto: a job has up to 2 MiB
-	AHEAD_BYTES = 8 * 1024 * 1024, // … but no more bytes than this in all
+	HIGH_BYTES = 64 * 1024,      // when a batch has so many bytes queued, its input is not read further
+	PACKED = 8,                  // this limit times 8 if items are packed: a job has up to 128 KiB of them
+	PACKED_BY_TIME = 32,         // this limit times 32 for each slot with --pack=auto: a job has up to 2 MiB
+	AHEAD_BYTES = 8 * 1024 * 1024, // the greatest limit with --pack=auto
 };
 
 size_t feed_high_water(const struct run *run) {
@@ -291,7 +291,7 @@ static size_t argument_room(const struct job_spec *spec) {
 	return most <= 0 ? 0 : (size_t)most > taken ? (size_t)most - taken : 1;
 }
 
-// Is the command a program that is there, so that no shell runs it, and are its words the arguments as they are?
+// True if the command is a program that exists, so that no shell runs it, and its words are the arguments as they are.
 static bool is_plain_program(const struct run *run) {
 	FP_CLEANUP(command_fini) struct command command = COMMAND_INIT;
 	const struct record record = {.args = "x", .size = 2, .nargs = 1};
@@ -302,7 +302,7 @@ static bool is_plain_program(const struct run *run) {
 	       command_build(&command, template, &x, &run->spec.by, &text) == 0 && !command.by_shell;
 }
 
-// Has the inputs give several records as one, if each is an item that nobody has to know by itself.
+// Lets the inputs return several records as one, if no part of the run needs to know each item by itself.
 static void join_records(const struct pack_limits *limits, struct run *run) {
 	const struct packing *packing = &run->options->packing;
 	bool counts = packing->items > 0; // with --pack=auto items are counted later

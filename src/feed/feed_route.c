@@ -1,8 +1,8 @@
 // Where a record goes: through the outlet of its batch, in which it may be packed, into a submission to the queue; --batch-by says
 // which batch.
 //
-// A submission keeps the queue of its batch open. With --batch-by few submissions are open at a time, and each flush closes them; packs are few, too.
-// If there are too many, the one whose batch has got no record for the longest time is submitted first.
+// A submission keeps the queue of its batch open. With --batch-by only few submissions and packs are open at a time, and each flush closes the
+// submissions. If there are too many, the outlet whose batch has got no record for the longest time is submitted first.
 
 #include "feed/feed_internal.h"
 
@@ -301,7 +301,7 @@ static bool feed_packed_items(struct run *run, struct feed *feed) {
 
 // ---- packs by time ----
 
-// Keeps the pending record in the stock of its batch. Returns false if the pool takes nothing any more.
+// Adds the pending record to the stock of its batch. Returns false if the pool takes no more items.
 static bool feed_stocked(struct run *run, struct feed *feed, struct outlet *outlet) {
 	const struct pack_limits *limits = &run->feeds->limits;
 	uint32_t nitems = feed->joins && !feed->bad ? feed->record.nargs : 1, measured = 0;

@@ -1,7 +1,7 @@
-// Items that are put together by the time that they take (--pack=auto): kept as they were read until a slot is free.
+// Items that are packed by the time that they take (--pack=auto): they are kept as they were read until a slot is free.
 //
-// So a batch that comes late has its turn at once, and the size of a pack follows how long earlier items have taken. At most one pack of a queue
-// waits in the pool, besides one for each free slot.
+// So a batch that comes late gets its turn at once, and the size of a pack follows from how long earlier items have taken. Of each queue at most one
+// pack waits in the pool, besides one for each free slot.
 
 #include "feed/feed_internal.h"
 
@@ -14,7 +14,7 @@ struct stock_part {
 	uint64_t seq;        // {#} of its first item
 	uint32_t bytes, nargs;
 	uint32_t nitems;     // more than one: each is one argument
-	uint32_t measured;   // by packs_measure()
+	uint32_t measured;   // result of packs_measure()
 	uint32_t reason;     // bytes behind its arguments that say why it cannot be an item, with a NUL; or 0
 };
 
@@ -29,7 +29,7 @@ size_t record_bytes_of(const struct record *record, uint32_t n) {
 	return (size_t)(at - record->args);
 }
 
-// Moves what is left to the front, if at least as much was taken.
+// Moves the items that are left to the front, if at least as many bytes were taken.
 static void compact(struct stock *stock) {
 	if (stock->taken > stock->args.len / 2) {
 		buf_drop(&stock->args, stock->taken);

@@ -29,7 +29,7 @@ struct gate {
 	uint64_t next_start;     // not before this: --delay
 	double delay;            // nanoseconds
 	enum event_why why;      // of the last refusal
-	struct buf what;         // … in words, but for --delay; empty: the last answer was that a job may start
+	struct buf what;         // `why` in words, except for --delay; empty: the last answer was that a job may start
 	struct median *median;   // of the run times of the jobs that succeeded
 	struct slots_watch jobs_file;
 	atomic_uint_least64_t timeout; // by the median, ns; 0: not known yet
@@ -42,7 +42,7 @@ struct gate {
 	uint64_t swap_read_at;    // when it was last read; 0: never
 	bool has_waited, has_missed; // the messages about a wait, and about a missing figure, were printed
 	uint64_t waits_since;    // when the published wait for all jobs began; 0: none is published
-	enum event_why published; // … its reason
+	enum event_why published; // the reason of that wait
 
 	// for the event loop
 	uint64_t memory_due;     // when to read the memory next
@@ -50,7 +50,7 @@ struct gate {
 	unsigned suspended;      // children that are stopped
 	atomic_bool check_soon;   // a child has ended
 	atomic_bool checks_here;  // with -S: a job has started or ended here
-	uint64_t here_due;        // … when check_here() looks next
+	uint64_t here_due;        // with -S: when check_here() looks next
 };
 
 int gate_open(struct run *run, const char *jobs) {
@@ -308,7 +308,7 @@ void gate_note_end(struct gate *gate, const struct result *result) {
 	}
 }
 
-// ---- those that run ----
+// ---- the running jobs ----
 
 static void make_room(struct gate *gate, uint64_t bytes) {
 	struct run *run = gate->run;
@@ -336,7 +336,7 @@ static void make_room(struct gate *gate, uint64_t bytes) {
 	publish_state(run, &gate->suspended_since, WHY_SUSPEND, now > 0 ? what : NULL);
 }
 
-// Looks at the memory when that is due. Returns when it is next.
+// Reads the free memory when that is due, and makes room if need be. Returns when to call again.
 static uint64_t watch_memory(struct gate *gate, uint64_t now) {
 	uint64_t bytes;
 	if (children_count(gate->run->children) == 0) {

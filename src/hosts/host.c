@@ -1,9 +1,9 @@
-// A machine: how it is made, the thread of its connection, and what follows from what its worker says. The thread starts the launcher, moves bytes
-// between it, the protocol (dispatcher_end.h) and the attempts, and starts another when it has ended. All waiting is in one poll().
+// A machine: how it is made, the thread of its connection, and what follows from its worker's frames. The thread starts the launcher, moves bytes
+// between the launcher, the protocol (dispatcher_end.h) and the attempts, and starts another launcher when that has ended. It waits in one poll().
 //
-// A host has slots while it is up: when its connection comes or goes, host_set_slots() gives the pool as many more or takes them back. An attempt
-// whose connection is lost ends with result.lost, and exec/job_run.c runs the job again, for which it acquires another place: on another host, or
-// on this one when the connection is back.
+// A host has slots while it is connected: host_set_slots() adds them to the pool when the connection is up, and removes them when it ends. An attempt
+// whose connection is lost ends with result.lost, and exec/job_run.c runs the job again at another place: on another host, or on this one when the
+// connection is back.
 
 #include "hosts/hosts_internal.h"
 
@@ -29,12 +29,12 @@ enum {
 	READ_BYTES = 64 * 1024,
 	BACKOFF_FIRST_S = 1, BACKOFF_MOST_S = 60,
 	END_GRACE_MS = 2000,      // for a launcher whose pipes were closed
-	DEADLINE_GRACE_MS = 1000, // for a job whose time is up: its worker is to end it without being told
-	KILL_GRACE_MS = 2000,     // for what runs at the other end, after HOSTS_KILL
+	DEADLINE_GRACE_MS = 1000, // for a job whose time is up: its worker should end it without an order
+	KILL_GRACE_MS = 2000,     // for jobs on the other machine, after HOSTS_KILL
 	LINES_MOST = 20,          // lines of a launcher that are passed on, for each connection, LINE_BYTES of each
 	NOISE_IN_LINE = 200,      // bytes of the other end's noise in a message
 	MESSAGE_MOST = 600,       // bytes of what a machine or its launcher says, as it is shown
-	BEGIN_MOST = 8, BEGIN_S = 2, // unanswered connections by ssh, begun in so many seconds, beyond which none begins: sshd's MaxStartups is 10:30:100
+	BEGIN_MOST = 8, BEGIN_S = 2, // most connections by ssh that are unanswered and younger than BEGIN_S (sshd's MaxStartups is 10:30:100)
 	BEGIN_CHECK_MS = 50,
 	KEY_S = 5,                // seconds that ssh-keygen may take
 };
@@ -74,7 +74,7 @@ bool host_submit(struct host_attempt *attempt) {
 	return taken;
 }
 
-// Ends the attempt, which belongs to its own thread from then on.
+// Ends the attempt. From then on only the thread that waits for it uses it.
 static void end_attempt(struct host *host, struct host_attempt *attempt, enum lost lost) {
 	struct result *result = &attempt->result;
 	bool has_run = lost != LOST_UNSENT && result->outcome != OUTCOME_SPAWN_ERROR && result->start > 0;
@@ -136,7 +136,7 @@ static bool has_other_host(const struct host *host, const struct hosts_binding *
 	return false;
 }
 
-// Returns the end of the message about a host that has failed: where its jobs go. `reruns`: some ran there, and are run again. With the lock.
+// Returns the end of the message about a host that has failed: what becomes of its jobs. `reruns`: some ran there, and run again. With the lock.
 static const char *retry_note(const struct host *host, bool reruns) {
 	if (host->state == HOST_ENDED || host->is_removed) {
 		return "";
@@ -227,7 +227,7 @@ static void on_hello(void *arg, const struct worker_hello *hello) {
 	}
 }
 
-// The worker refuses attempts for now, because of `why`, while `jobs` run there; or (NULL) takes them again.
+// Called when the worker refuses attempts for now, because of `why`, while `jobs` run there; or, with `why` NULL, takes them again.
 static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	struct host *host = arg;
 	struct hosts *hosts = host->hosts;
@@ -268,7 +268,7 @@ static int on_program_requested(void *arg, const char *machine, struct buf *ret_
 static void on_started(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
-	host->pause = 0; // only now: where a connection comes but no job starts, the pauses are to grow
+	host->pause = 0; // only now: if a host connects but can start no job, the pauses before new connections must grow
 	if (attempt) {
 		mutex_lock(&host->lock);
 		attempt->state = ATTEMPT_STARTED;
@@ -282,7 +282,7 @@ static void on_started(void *arg, struct channel_job *job, uint64_t pid, uint64_
 static void on_output(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
-	if (!attempt) { // stuck: its output is dropped, so that it can go on to its end
+	if (!attempt) { // the job is stuck: its output is dropped, so that the job can go on to its end
 		channel_acknowledge(&host->connection->channel, job->number, n);
 		return;
 	}
@@ -293,7 +293,7 @@ static void on_output(void *arg, struct channel_job *job, unsigned stream, const
 	mutex_unlock(&host->lock);
 }
 
-// Sets the times by the clock of this machine. The `started` frame may have taken longer than `done`: so the end is at most now.
+// Sets the attempt's times by the clock of this machine. The `started` frame may have been on its way longer than `done`: so the end is at most now.
 static void set_times(const struct host *host, struct host_attempt *attempt, uint64_t wall) {
 	struct result *result = &attempt->result;
 	bool never_started = attempt->start == 0 && result->outcome == OUTCOME_CANCELLED;
@@ -302,7 +302,7 @@ static void set_times(const struct host *host, struct host_attempt *attempt, uin
 	result->start = never_started ? 0 : u64_minus(result->end, wall);
 }
 
-// Notes how many jobs there were told to end and have not, although their attempts count as ended here.
+// Notes how many jobs on the host were told to end and have not, although their attempts count as ended here.
 static void set_stuck(struct host *host, unsigned jobs) {
 	mutex_lock(&host->hosts->lock);
 	host->stuck = jobs;
@@ -329,10 +329,10 @@ static void on_done(void *arg, const struct channel_job *job, const struct job_e
 	end_attempt(host, attempt, is_lost ? LOST_SILENT : LOST_NOT);
 }
 
-// Notes when the connection ends (lost_at) or is about to (bye_at), and wakes the threads that doubt the end of an attempt there.
+// Notes when the connection ends (lost_at) or is about to (bye_at), and wakes the threads of attempts with is_doubted.
 static void note_end(struct host *host, uint64_t *at) {
 	mutex_lock(&host->lock);
-	host->bye_at = 0; // it may be that of the previous connection
+	host->bye_at = 0; // may be from the previous connection
 	*at = host->now;
 	cond_broadcast(&host->changed);
 	mutex_unlock(&host->lock);
@@ -353,7 +353,7 @@ static void on_refused(void *arg, const struct channel_job *job, const char *why
 	}
 }
 
-// The job was told to stop, and has not ended in time: here its attempt ends all the same.
+// Called when a job was told to stop, and has not ended in time: ends its attempt here all the same.
 static void on_overdue(void *arg, struct channel_job *job) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
@@ -368,7 +368,7 @@ static void on_lost(void *arg, const struct channel_job *job) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
 	if (attempt) {
-		bool is_late = !job->is_unsent && attempt->order_sent == ORDER_EXPIRE; // it counts as timed out although the worker has not answered
+		bool is_late = !job->is_unsent && attempt->order_sent == ORDER_EXPIRE; // counts as timed out although the worker has not answered
 		attempt->result = (struct result){.outcome = OUTCOME_TIMEOUT, .start = attempt->start ? attempt->start : host->now, .end = host->now};
 		end_attempt(host, attempt, is_late ? LOST_NOT : job->is_unsent ? LOST_UNSENT : LOST_SILENT);
 	}
@@ -391,7 +391,7 @@ static const struct dispatcher_calls dispatcher_calls = {
 
 // ---- the connection ----
 
-// Whether ssh itself is to connect, and would ask about the machine's key. An alias of ssh_config(5) is not resolved first.
+// Whether the launcher is ssh itself, and would ask the user about the machine's key. Does not resolve an alias of ssh_config(5).
 static bool is_key_unknown(const struct host *host) {
 	const struct sshlogin *login = host->login;
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
@@ -407,8 +407,8 @@ static bool is_key_unknown(const struct host *host) {
 	       launcher_run(&command, /* cut_fd */ -1, now_ns() + KEY_S * NS_PER_S, &out, &why) != 0;
 }
 
-// Says that a connection is about to begin: returns 0, or when to ask again (now_ns() time). Only some connections by ssh
-// begin at once, as many machines may be behind one gateway; those whose key may be asked about begin one after another.
+// Returns 0 if a connection may begin now, and counts it; else when to ask again (now_ns() time). Only some connections by ssh begin
+// at the same time, because many machines may be behind one gateway; those for which ssh may ask about a key begin one by one.
 static uint64_t may_begin(struct host *host) {
 	struct hosts *hosts = host->hosts;
 	uint64_t now = host->now;
@@ -579,7 +579,7 @@ static void check_deadline(struct host *host, struct host_attempt *attempt) {
 	}
 }
 
-// If `begins`, begins the attempt, which waits. Sends what the attempt's thread has left for the worker, such as an order to stop. With the lock.
+// With `begins`, sends the attempt, which waits. Sends what the attempt's thread has left for the worker, such as an order to stop. With the lock.
 static void send_attempt(struct host *host, struct host_attempt *attempt, bool begins) {
 	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
 	struct channel *channel = &host->connection->channel;
@@ -682,7 +682,7 @@ static void serve_connection(struct host *host) {
 		disconnect(host, "killed");
 	} else if (broken || channel_why(&host->connection->channel)) {
 		if (host->launcher.err_fd >= 0) {
-			read_launcher_errors(host); // they may say why
+			read_launcher_errors(host); // which may say why the connection has ended
 			end_launcher_line(host);
 		}
 		disconnect(host, channel_why(&host->connection->channel));
@@ -713,8 +713,8 @@ static bool write_frames(struct host *host) {
 	return left > 0;
 }
 
-// Releases a worker that has no attempt left, if it is not wanted any more, or is a pilot that takes no more attempts. Disconnects
-// from one whose only jobs left are those that were told to end and have not.
+// Releases a worker without attempts, if it is not wanted any more, or is a pilot that takes no more attempts. Disconnects from a
+// worker whose only jobs are those that were told to end and have not.
 static void release_worker(struct host *host) {
 	mutex_lock(&host->lock);
 	bool wanted = host->wanted, idle = list_is_empty(&host->attempts) && host->ndoubted == 0;
@@ -746,7 +746,7 @@ static void connect_if_due(struct host *host, bool wanted, bool called) {
 		host->retry_at = host->pause = 0; // the next connection is not delayed by earlier failures
 	}
 	if (!wanted && called) {
-		report_closed(host); // it is not wanted any more, before it began to connect
+		report_closed(host); // the pilot was not wanted any more before it began to connect
 	}
 }
 

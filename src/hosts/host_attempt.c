@@ -35,9 +35,9 @@ static void close_all(struct host_attempt *attempt) {
 	fd_close(&attempt->wake_fd);
 }
 
-// ---- what it writes ----
+// ---- the attempt's output ----
 
-// Passes on what has come of a stream. Returns false if nobody reads that any more.
+// Passes on output that has come from a stream. Returns false if nobody reads the output any more.
 static bool pass_on(const struct child_config *config, enum child_stream stream, const struct buf *bytes) {
 	const struct output_reader *reader = config->output_reader;
 	if (bytes->len > 0 && reader) {
@@ -46,7 +46,7 @@ static bool pass_on(const struct child_config *config, enum child_stream stream,
 	return reader || write_all((int)stream + 1, buf_str(bytes), bytes->len) == 0; // --ungroup
 }
 
-// Takes what the host's thread has for the attempt. *started: the job's start was told. Returns whether the attempt has ended.
+// Takes what the host's thread has left for the attempt. *started: the job's start was reported. Returns whether the attempt has ended.
 static bool take(struct host_attempt *attempt, bool *started) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf err = BUF_INIT;
@@ -99,11 +99,11 @@ static void relay(struct host_attempt *attempt, int input) {
 	}
 }
 
-// ---- an end that may be its machine's ----
+// ---- an attempt that may have ended because Slurm ends its machine's step ----
 
 // Slurm signals the processes of a step one after the other, children first: so a shell may go on without its child, and end well, before its
-// worker is told. Waits until the worker has outlived `end`, by which time it has said goodbye otherwise, and leaves. Returns false if the
-// connection was lost instead.
+// worker is told. Waits to see whether the worker outlives the job's end (`end`): if Slurm has signalled it, too, it says goodbye soon. Returns
+// false if the connection was lost instead.
 static bool outlives(struct host *host, uint64_t end) {
 	uint64_t until, leaves = host->hosts->stop_takes + LEAVES_S * NS_PER_S;
 	mutex_lock(&host->lock);

@@ -4,7 +4,7 @@
 // The base files of a machine:   ABSENT -first attempt-> TRANSFERRING -> PRESENT       TRANSFERRING -a transfer fails-> ABSENT
 // While they are transferred, the other attempts of that machine wait. They stay there when the connection is lost.
 //
-// What lies in a directory that this machine and the other one share is not transferred, and never removed.
+// A file in a directory that this machine and the other one share is not transferred, and never removed.
 
 #include "hosts/hosts_internal.h"
 
@@ -27,18 +27,18 @@ void job_files_fini(struct job_files *files) {
 
 // ---- a conversation ----
 
-// What one conversation is to do. Paths have a NUL behind each, and are read by file_route().
+// The task of one conversation. Each path has a NUL behind it; file_route() interprets it.
 struct transfer {
 	struct host *host;
 	const char *dir;               // the work dir there, or NULL: the directory of the worker
-	struct buf goes;               // borrowed: copied there, up to the first that fails
-	struct buf comes;              // borrowed: copied from there; one that fails does not hold up the others
-	bool may_lack;                 // … and one that is not there is no failure: the job that was to make it has failed
-	struct buf *went, *came;       // the paths of these that are whole and in no shared directory, so that they may be removed there; appended to
-	bool removes;                  // at the end, removes there what is in `went`, and if nothing has failed what is in `came`: the files, and the directories
-	                               // above them that are empty, up to but not including the work dir. A path that is a directory stays
-	bool removes_dir;              // … and the work dir with its contents, if nothing has failed
-	struct buf *why;               // what has failed: the names of files, and the causes; empty at first
+	struct buf goes;               // borrowed: paths of files to copy there; the first failure ends the copying
+	struct buf comes;              // borrowed: paths of files to fetch from there; after a failure the others are still fetched
+	bool may_lack;                 // a file of `comes` that does not exist is no failure: the job that should have made it has failed
+	struct buf *went, *came;       // get the paths of `goes` and `comes` that were copied whole, in no shared directory: they may be removed there
+	bool removes;                  // at the end, removes there the files in `went`, and if nothing has failed those in `came`; then directories above
+	                               // them that are empty, up to but not including the work dir. A path that is a directory stays
+	bool removes_dir;              // at the end, removes the work dir with its contents, if nothing has failed
+	struct buf *why;               // gets the names of files that could not be copied, and the causes; empty at first
 	// GOING -all of `goes`-> COMING -all of `comes`-> ENDED: "last" is said        GOING -one fails-> ENDED
 	enum { GOING, COMING, ENDED } state;
 	size_t at;                     // the offset of the present path in `goes` or `comes`
@@ -65,7 +65,7 @@ static void end_path(struct transfer *transfer, const char *path, const char *er
 		buf_add(done, path, strlen(path) + 1);
 	}
 	if (copy) {
-		file_copy_give(copy, &transfer->out); // that it is over
+		file_copy_give(copy, &transfer->out); // tells the worker that the copy is over
 	}
 	file_copy_free(copy);
 	transfer->copy = NULL;
@@ -122,7 +122,7 @@ static void end_transfer(struct transfer *transfer) {
 	transfer->state = ENDED;
 }
 
-// Goes on with the next path, if the one before is done.
+// Begins with the next path, if the present one is done.
 static void step(struct transfer *transfer) {
 	while (transfer->state != ENDED && (!transfer->copy || transfer->copy->is_over)) {
 		bool goes = transfer->state == GOING, has_failed = transfer->why->len > 0;
@@ -167,9 +167,9 @@ static bool is_done(const struct result *result) {
 	return !result->lost && result->outcome == OUTCOME_OK;
 }
 
-// Does the transfer on the calling thread, in which all signals are blocked, and waits for its end; `of` is the attempt whose files these are, or
-// NULL. Sets ret_result->outcome: OUTCOME_OK; OUTCOME_FAILED, and transfer->why says why; or that of the attempt, if it was ended meanwhile; and
-// nothing if the conversation was lost (ret_result->lost). A transfer that only removes works also while jobs are being ended.
+// Does the transfer on the calling thread, in which all signals are blocked, and waits for its end. `of`: the attempt whose files these are, or
+// NULL. Sets ret_result->outcome to OUTCOME_OK; OUTCOME_FAILED, with the reason in transfer->why; or the outcome of an attempt that was ended
+// meanwhile. If the conversation was lost, only ret_result->lost is set. A transfer that only removes works also while jobs are being ended.
 static void transfer_run(struct transfer *transfer, const struct child_config *of, struct result *ret_result) {
 	bool only_removes = transfer->goes.len == 0 && transfer->comes.len == 0;
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
@@ -220,8 +220,8 @@ static void transfer_base(struct host *host, const struct child_config *config, 
 
 // ---- an attempt ----
 
-// Fetches the files of an attempt that has ended, and removes its files there (--cleanup); if one could not be fetched, those that the attempt has
-// made stay. Changes `result`, that of the attempt, if the transfer fails. Returns whether the transfer was cut off.
+// Fetches the files of an attempt that has ended, and removes its files there (--cleanup), but not those to be fetched if one of these could not
+// be. Changes the attempt's `result` if the transfer fails. Returns whether the transfer was cut off.
 static bool fetch(struct host *host, const struct child_config *config, const char *dir, struct job_files *files, struct result *result) {
 	bool cleans_up = host->hosts->options->cleans_up;
 	struct result fetched;

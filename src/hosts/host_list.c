@@ -1,7 +1,7 @@
-// The list of hosts, where a file that it came from changes while the run goes on.
+// Keeps the list of hosts up to date while the run goes, if it comes from a file that changes.
 //
-// It is read again when an attempt begins or ends, and when a connection breaks, at most once a second. New hosts are appended; one
-// that is not in the list any more keeps its entry, without slots, and may come back.
+// The list is read again when an attempt begins or ends, and when a connection breaks, at most once a second. New hosts are appended;
+// a host that the list does not name any more stays in hosts.hosts, without slots, and may come back.
 
 #include "hosts/hosts_internal.h"
 
@@ -16,7 +16,7 @@ enum { CHECK_INTERVAL_S = 1 }; // as in GNU parallel
 
 struct host_list {
 	struct sshlogins logins;
-	struct host **new_hosts;   // of names that no host had; with apply_list() all but those that cannot be connected go to hosts.hosts
+	struct host **new_hosts;   // for names that no host had; apply_list() appends them to hosts.hosts, if their thread can be started
 	size_t nnew;
 	struct buf messages;       // of apply_list(), a NUL behind each
 	struct host_list *next;

@@ -1,4 +1,4 @@
-// How many slots there are, which host each attempt gets, and batches that may use some hosts alone.
+// How many slots there are, which host each attempt gets, and batches that may use only some hosts.
 
 #include "hosts/hosts_internal.h"
 
@@ -24,9 +24,9 @@ static bool may_use(const struct host *host, const struct hosts_request *request
 struct waiter {
 	struct list link;          // of hosts.waiters, while it waits
 	const struct hosts_request *request;
-	unsigned fewest;           // it accepts hosts on which it was tried at most this often
-	bool is_spread;            // it waits for hosts that are being connected
-	const struct host *reserved; // it waits for several slots of this one, which nobody else gets meanwhile; or NULL
+	unsigned fewest;           // the attempt accepts only hosts on which its job was tried at most this often
+	bool is_spread;            // the attempt waits for hosts that are being connected
+	const struct host *reserved; // the attempt waits for several slots of this host, which nobody else gets meanwhile; or NULL
 };
 
 static unsigned tries_on(const struct host *host, const struct hosts_request *request) {
@@ -46,12 +46,12 @@ static unsigned slots_needed(const struct host *host, const struct hosts_request
 	return request->is_alone ? host->slots : least(request->width, host->slots);
 }
 
-// Whether it needs several slots, which come free one by one.
+// Whether the attempt needs several slots, which become free one by one.
 static bool needs_several(const struct hosts_request *request) {
 	return request->is_alone || request->width > 1;
 }
 
-// Whether it lends its slot of the pool to others while it waits: it may wait for some hosts while slots are free on others.
+// Whether the attempt lends its slot of the pool while it waits, because it may use only some hosts, and slots on other hosts may be free.
 static bool lends_slot(const struct waiter *waiter) {
 	return waiter->request->binding || (waiter->request->tries && waiter->request->tries->n > 0);
 }
@@ -60,7 +60,7 @@ static bool is_coming(const struct host *host) {
 	return host->state == HOST_CONNECTING && !host->login->is_pilot && !host->was_up && !host->is_removed;
 }
 
-// The fewest tries on any of the hosts that may take it: only hosts with as few are accepted, as in GNU parallel's --retries.
+// How often the job was tried on the host, of those it may use, with the fewest tries: only such hosts are accepted, as in GNU parallel's --retries.
 static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_request *request) {
 	unsigned fewest = UINT_MAX;
 	for (size_t i = 0; i < hosts->n; ++i) {
@@ -72,7 +72,7 @@ static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_reque
 	return fewest;
 }
 
-// Returns the free slots that the attempt may take: those for waiting attempts that accept only some hosts are kept free.
+// Returns how many free slots the attempt may take: some are kept free for waiting attempts that accept only some hosts.
 static unsigned slots_available(const struct host *host, const struct waiter *waiter) {
 	unsigned free = free_slots(host), kept = 0;
 	if (!lends_slot(waiter)) {
@@ -91,8 +91,8 @@ static bool is_reserved(const struct host *host, const struct waiter *waiter) {
 	return is;
 }
 
-// Returns the host with the greatest part of its slots free, of those that have enough and that are not reserved for another attempt; or NULL.
-// With the lock.
+// Of the hosts that have enough free slots and are not reserved for another attempt, returns the one with the greatest share of free slots; or
+// NULL. With the lock.
 static struct host *choose(const struct hosts *hosts, struct waiter *waiter) {
 	struct host *best = NULL;
 	waiter->fewest = fewest_tries(hosts, waiter->request);
@@ -110,8 +110,8 @@ static struct host *choose(const struct hosts *hosts, struct waiter *waiter) {
 	return best;
 }
 
-// Whether the attempt is to wait rather than take a slot of that host: at first, hosts that are being connected count as if they had as many slots,
-// and those that wait for them had one each, unless there is work for all of them. With the lock.
+// Whether the attempt is to wait for other hosts rather than take a slot of `best`. At first, hosts that are being connected count as if they had as
+// many slots, and attempts that wait for them as if each had one of these, unless there is work for all slots. With the lock.
 static bool waits_for_others(const struct hosts *hosts, const struct host *best, const struct waiter *waiter) {
 	unsigned coming = 0, others = 0;
 	if (!hosts->pool || now_ns() >= hosts->spread_until) {
@@ -182,7 +182,7 @@ unsigned hosts_pilots_wanted(const struct hosts *hosts) {
 	return slots;
 }
 
-// choose(); but NULL also where the attempt is to wait for hosts that are being connected. With the lock.
+// As choose(), but returns NULL also if the attempt is to wait for hosts that are being connected. With the lock.
 static struct host *choose_spread(const struct hosts *hosts, struct waiter *waiter) {
 	struct host *best = choose(hosts, waiter);
 	waiter->is_spread = best && !needs_several(waiter->request) && waits_for_others(hosts, best, waiter);
@@ -217,11 +217,11 @@ bool hosts_acquire_place(struct hosts *hosts, const struct hosts_request *reques
 	       !(*ret_unreachable = find_unreachable(hosts, request)) && waits) {
 		wait_for_place(hosts, &waiter);
 	}
-	if (!list_is_empty(&waiter.link)) { // it has waited
+	if (!list_is_empty(&waiter.link)) { // the attempt has waited
 		list_remove(&waiter.link);
 		add_slots(hosts, lends_slot(&waiter) ? -(int)request->width : 0);
 		if (lends_slot(&waiter) || waiter.reserved) {
-			cond_broadcast(&hosts->changed); // slots that were kept for it
+			cond_broadcast(&hosts->changed); // others may take slots that were kept free for this attempt
 		}
 	}
 	if (ret_place->host) {
@@ -355,7 +355,7 @@ void hosts_unbind(struct hosts_binding *binding) {
 	}
 }
 
-// Limits each queue to as many items as its hosts have slots for: further ones would hold slots of the pool while they wait.
+// Limits each queue to as many items as its hosts have slots for: further items would only hold slots of the pool while they wait.
 void hosts_limit_queues(const struct hosts *hosts) {
 	list_for_each_entry(&hosts->bindings, struct hosts_binding, binding, link) {
 		struct queue_attrs attrs = binding->attrs;

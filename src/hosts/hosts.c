@@ -1,4 +1,4 @@
-// The machines of a run together: attempts that run there, what is asked of all of them, and their life.
+// The machines of a run together: attempts on them, orders to all of them, and how they are opened and closed.
 
 #include "hosts/hosts_internal.h"
 
@@ -12,12 +12,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { FDS_OF_RUN = 64, FDS_OF_HOST = 5, FDS_OF_SLOT = 2 }; // descriptors: of all else, of a connection, of a job there whose output is held
+enum { FDS_OF_RUN = 64, FDS_OF_HOST = 5, FDS_OF_SLOT = 2 }; // descriptors for a connection, for a job there whose output is held, and for the rest
 enum { SUSPEND_WAIT_S = 1, SPREAD_S = 1, NAMES_SHOWN = 3 }; // SPREAD_S: the first jobs are spread over machines that have not answered yet
 
 // ---- attempts ----
 
-// The result of an attempt that ended with its connection, or did not get there.
+// Sets the result of an attempt whose connection was lost, or that could not be sent to its machine.
 static void set_lost_result(struct hosts *hosts, bool wrote, struct result *ret_result) {
 	uint64_t now = now_ns(), start = ret_result->start ? ret_result->start : now;
 	enum lost lost = ret_result->lost == LOST_SILENT && wrote ? LOST_WROTE : ret_result->lost;
@@ -42,7 +42,7 @@ static const char *find_dir(const struct host *host, const char *dir) {
 
 void hosts_run(struct hosts *hosts, const struct hosts_place *place, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error) {
-	// a fairpar in a job elsewhere is not to look for this one there
+	// a fairpar in a job on another machine must not look for this run's socket there
 	char *unset[] = {"FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL}, **env = env_merge(config->env, NULL, unset);
 	struct child_config sent = *config;
 	sent.env = env;
@@ -56,17 +56,17 @@ void hosts_run(struct hosts *hosts, const struct hosts_place *place, const struc
 	free(env);
 }
 
-// What is asked of the attempts on all machines.
+// An order to attempts on all machines, or (ORDER_NONE) a look at them.
 struct asked {
 	enum attempt_order order;
-	const void *origin;            // of these alone, or NULL
-	bool spares_cleanup;           // not of these
-	uint64_t limit, now, due;      // ORDER_EXPIRE: of those that have run for so long, and when the next one will have
-	struct child_view *views;      // ORDER_NONE: they are looked at
+	const void *origin;            // only the attempt of this origin; or NULL
+	bool spares_cleanup;           // not clean-ups
+	uint64_t limit, now, due;      // ORDER_EXPIRE: only attempts that have run for `limit`; `due`: when the next one will have
+	struct child_view *views;      // ORDER_NONE: what was seen of the attempts
 	size_t nviews, cap;
 };
 
-// Has the attempt stopped in that way, if it is not already in a stronger one. With host.lock.
+// Orders that the attempt be stopped in that way, unless a stronger order was given before. With host.lock.
 static void order_attempt(struct host_attempt *attempt, enum attempt_order order) {
 	if (order > attempt->order) {
 		attempt->order = order;
@@ -347,7 +347,7 @@ int hosts_open(const struct options *options, const struct context *context, uns
 		result = host ? 0 : diag_error_free(error);
 		if (host) {
 			host_append(hosts, host);
-			hosts->first_pilot += !host->login->is_pilot; // they stand behind all others
+			hosts->first_pilot += !host->login->is_pilot; // pilots stand behind all other hosts
 			hosts->npilots += host->login->is_pilot;
 		}
 	}
@@ -378,7 +378,7 @@ static void ignore_terminal(sigset_t *ignored) {
 	}
 }
 
-// Takes the machines out for whose connections and jobs there are no descriptors; one is always left.
+// Removes the machines for whose connections and jobs there are not enough descriptors; one machine is always left.
 static void fit_descriptors(const struct hosts *hosts) {
 	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
 	size_t n = 0, nfit = 0;
@@ -441,7 +441,7 @@ void hosts_close(struct hosts *hosts) {
 		}
 	}
 	pilots_stop(hosts->pilots);
-	for (size_t i = 0; i < hosts->n; ++i) { // which ends the workers
+	for (size_t i = 0; i < hosts->n; ++i) { // closing the connections ends the workers
 		struct host *host = hosts->hosts[i];
 		mutex_lock(&host->lock);
 		verify(list_is_empty(&host->attempts));
@@ -453,10 +453,10 @@ void hosts_close(struct hosts *hosts) {
 	}
 	for (size_t i = 0; i < hosts->n; ++i) {
 		if (hosts->hosts[i]->has_thread) {
-			thread_join(hosts->hosts[i]->thread); // which waits a moment for the launcher's end
+			thread_join(hosts->hosts[i]->thread); // the thread waits a moment for the launcher's end
 		}
 	}
-	for (size_t i = 0; i < hosts->n; ++i) { // behind all threads, which look at the others, too
+	for (size_t i = 0; i < hosts->n; ++i) { // only after all threads have ended, because each looks at the other hosts, too
 		host_free(hosts->hosts[i]);
 	}
 	pilots_close(hosts);

@@ -1,5 +1,5 @@
-// A process with three pipes, started, ended and reaped by the same thread: a launcher; or a short command, run to its end. Where Slurm's controller
-// is down that may take long: so there is a time limit.
+// A process with three pipes, started, ended and reaped by the same thread: a launcher; or a short command, run to its end. There is a time limit,
+// because a command of Slurm may take long when Slurm's controller is down.
 
 #include "hosts/hosts_internal.h"
 
@@ -23,7 +23,7 @@ static void close_pipes(struct launcher *launcher) {
 }
 
 static void reap(struct launcher *launcher, int *ret_status) {
-	*ret_status = SIGKILL; // where waitpid() fails children_kill_orphans() has killed and reaped it
+	*ret_status = SIGKILL; // kept if waitpid() fails: then children_kill_orphans() has killed and reaped the process
 	while (waitpid(launcher->pid, ret_status, 0) < 0 && errno == EINTR) {
 	}
 	fd_close(&launcher->pidfd);
@@ -76,7 +76,7 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 
 // ---- end ----
 
-// Returns whether it has ended by then.
+// Waits until `until`, and returns whether the process has ended.
 static bool has_ended_by(const struct launcher *launcher, uint64_t until) {
 	struct pollfd end = {.fd = launcher->pidfd, .events = POLLIN};
 	int ready;
@@ -110,7 +110,7 @@ void launcher_end(struct launcher *launcher, uint64_t until, char *ret_how, size
 
 // ---- a command ----
 
-// Appends what there is. Closes the descriptor at its end.
+// Appends the bytes that can be read now. Closes the descriptor at the end of its data.
 static void read_more(int *fd, struct buf *into) {
 	char bytes[4096];
 	ssize_t n = read_some(*fd, bytes, sizeof(bytes));

@@ -74,7 +74,7 @@ static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t n
 		if (pilot->order != PILOT_KEEP || demand > 0 || (!is_up && pilot->state != PILOT_REQUESTED)) {
 			continue;
 		}
-		// one that has a job is checked again after the grace, for the end of a job wakes nobody
+		// a pilot that has a job is checked again after IDLE_S, because the end of its job does not wake the thread
 		uint64_t idle = is_up ? pilot->idle_since : policy->no_demand_since;
 		idle = idle == TIME_NEVER ? now : idle;
 		idle = is_up && idle < policy->no_demand_since ? policy->no_demand_since : idle;
@@ -87,7 +87,7 @@ static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t n
 	return due;
 }
 
-// Says when Slurm's queue is to be queried, while pilots wait: once for all of them. Returns when it is due next.
+// Sets *ret_looks to whether Slurm's queue is to be queried now for all pilots that wait. Returns when the next query is due.
 static uint64_t query_queue(struct pilot_policy *policy, uint64_t now, bool *ret_looks) {
 	uint64_t first = TIME_NEVER;
 	for (unsigned i = 0; i < policy->n; ++i) {

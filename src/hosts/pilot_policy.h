@@ -34,7 +34,7 @@ struct pilot_policy {
 	bool is_refused;      // Slurm has said of a request that it can never be met, and no pilot has come since
 	bool none_can_start;  // none of the present requests can ever be met: the next step cancels them
 	// of the policy
-	unsigned failures;    // in a row
+	unsigned failures;    // how many requests in a row have failed
 	uint64_t not_before;  // no pilot is requested before that time
 	uint64_t no_demand_since;    // since when no work waits for a slot; TIME_NEVER: some work does
 	uint64_t query_pause, next_query; // between two queries of Slurm's queue (0: there was none), and when the next one is due

@@ -1,7 +1,7 @@
 // The pilots of a run: jobs of Slurm with a worker in them, requested while there is work and released when there is none.
 //
 // A thread does what pilot_policy.h decides, and runs Slurm's own commands: squeue for the reason why pilots wait; scancel for the jobs that
-// this run has left at its end, and at the start for those of runs on this machine that were killed.
+// this run has left at its end, and, at the start, for jobs that killed runs on this machine have left.
 
 #include "hosts/hosts_internal.h"
 
@@ -23,8 +23,8 @@
 
 enum {
 	STACK_BYTES = 256 * 1024,
-	COMMAND_S = 30,            // a command of Slurm may take so long; at the end of the run:
-	LAST_COMMAND_S = 10,
+	COMMAND_S = 30,            // how long a command of Slurm may take
+	LAST_COMMAND_S = 10,       // how long it may take at the end of the run
 	SAID_MOST = 600,           // bytes of what Slurm says, in a message
 };
 
@@ -40,7 +40,7 @@ struct pilots {
 	atomic_uint phase;         // CLOSES: the thread has ended, and stop_fd does not cut commands short any more
 	// of the thread
 	bool has_cleaned;          // the jobs of killed runs were cancelled
-	bool has_tried;            // to cancel them was tried at least once
+	bool has_tried;            // an attempt was made to cancel the jobs of killed runs
 	bool has_requested;        // a pilot was requested at least once
 	// under hosts.lock
 	struct pilot_policy policy;
@@ -61,8 +61,8 @@ static int run_command(const struct pilots *pilots, const char *const *argv, str
 	return launcher_run(&command, is_closing ? -1 : pilots->stop_fd, until, out, why);
 }
 
-// Cancels the jobs of that name; `waiting`: only those that wait. Returns whether that was done. Warns if not, unless the run ends, when
-// pilots_close() cancels them all once more.
+// Cancels the jobs of that name; `waiting`: only those that wait. Returns false if that fails, after a warning; but without one at the end of the
+// run, when pilots_close() cancels all of them once more.
 static bool cancel(struct pilots *pilots, const char *name, bool waiting) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
@@ -74,7 +74,7 @@ static bool cancel(struct pilots *pilots, const char *name, bool waiting) {
 	return is_done;
 }
 
-// Has squeue print, by that format, a line for each job of that name or (NULL) of all of this user. Returns 0, or -1 with *ret_why.
+// Lets squeue print, by that format, a line for each job of that name or (NULL) for each job of this user. Returns 0, or -1 with *ret_why.
 static int list_jobs(const struct pilots *pilots, const char *format, const char *name, struct buf *ret_lines, struct buf *ret_why) {
 	const char *const argv[] = {"squeue", "-h", "-u", pilots->user, "-o", format, name ? "-n" : NULL, name, NULL};
 	buf_reserve(ret_lines, 1);
@@ -160,7 +160,7 @@ static void query_queue(struct pilots *pilots) {
 
 // ---- the thread ----
 
-// Requests and releases the pilots that the policy says. Returns what to do next; *ret_cancels: cancel the requests that wait. With the lock.
+// Requests and releases pilots as the policy decides. Returns the policy's step; *ret_cancels: waiting requests are to be cancelled. With the lock.
 static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 	struct hosts *hosts = pilots->hosts;
 	struct pilot_policy *policy = &pilots->policy;

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-enum { MOST_COMPARISONS = 20000000 }; // of combinations with exclusions: a fraction of a second
+enum { MOST_COMPARISONS = 20000000 }; // of combinations with exclusions: so many take a fraction of a second
 enum { MOST_NAME = 200 }; // bytes of a batch's name: it goes into FAIRPAR_JOB, logs and the status line
 
 static void check_name(struct loader *loader, const struct node *name) {
@@ -181,7 +181,7 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 	return nerrors == loader->diagnostics->nerrors ? (struct manifest_texts){values, node->n} : none;
 }
 
-// For each axis the number of the excluded value, or ANY.
+// An exclusion has for each axis the number of the excluded value, or ANY.
 enum { ANY = -1 };
 
 static bool load_exclusion(struct loader *loader, const struct node *node, const struct manifest_matrix *matrix,
@@ -349,7 +349,7 @@ static void load_items(struct loader *loader, const struct found *found, struct 
 	}
 }
 
-// ---- the whole ----
+// ---- a whole batch ----
 
 // Refuses a batch that is no mapping, with a hint: a list was meant as `commands`, a text as `run`.
 static void refuse_batch(struct loader *loader, const struct node *name, const struct node *value) {

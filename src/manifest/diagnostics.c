@@ -11,7 +11,7 @@
 
 enum {
 	EXCERPT = 100,  // columns shown of a line
-	BEFORE = 60,    // of them before the caret, at most
+	BEFORE = 60,    // the most of these columns before the caret
 	REPEATS = 100,
 };
 
@@ -46,7 +46,7 @@ static bool is_known(const struct diagnostics *diagnostics, struct source_span s
 	return false;
 }
 
-// What an alias or a merge brings in twice is wrong only once.
+// A node that an alias or a merge brings in several times is reported only once.
 struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span span, bool is_warning, const char *format, ...) {
 	struct buf text = BUF_INIT;
 	va_list args;
@@ -121,7 +121,7 @@ static void move_on(const struct diagnostics *diagnostics, struct source_positio
 	position->at += n;
 }
 
-// The position to go on from: the last one, or the start if the last one is behind the wanted one. Most searches go forward.
+// Returns where a search begins: at the last position, as most searches go forward; or at the start, if the last one `is_behind` the wanted one.
 static struct source_position *start_at(struct diagnostics *diagnostics, bool is_behind) {
 	if (diagnostics->last.line == 0 || is_behind) {
 		diagnostics->last = (struct source_position){0, 1, 1};
@@ -149,7 +149,7 @@ struct source_span diagnostics_span_of_byte(struct diagnostics *diagnostics, siz
 
 // ---- the excerpt ----
 
-// Appends one character, escaped where it could drive a terminal, and to `under` what keeps the same width. Returns its bytes.
+// Appends one character, escaped if it could control a terminal, and to `under` blanks or marks of the same width. Returns its length in bytes.
 static size_t add_character(const char *s, size_t len, char mark, struct buf *line, struct buf *under) {
 	size_t n = utf8_length(s, len);
 	if (*s == '\t') {

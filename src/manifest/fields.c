@@ -22,8 +22,8 @@ bool load_count(struct loader *loader, const struct node *node, uint64_t cost) {
 
 // ---- single values ----
 
-// What to do instead of a text that is no value of that type: which units there are where a number stands without one, and
-// what is often meant. NULL: nothing.
+// Returns a hint for a text that is no value of that type: the units, if it is a number without a unit; or what was probably meant.
+// NULL: there is no hint.
 static const char *hint_of(enum key_type type, const char *text) {
 	bool is_number = text[0] >= '0' && text[0] <= '9';
 	switch (type) {
@@ -39,7 +39,7 @@ static const char *hint_of(enum key_type type, const char *text) {
 	}
 }
 
-// {} and {/.} without quotes look like mappings, [ like a list.
+// Adds the hint to use quotes: YAML reads {} and {/.} without quotes as mappings, and [ as the begin of a list.
 static void hint_quotes(struct diagnostic *diagnostic, const struct node *node) {
 	const struct node *name = node->kind == NODE_MAP && node->n == 1 ? node->pairs[0].key : NULL;
 	bool is_string = node->kind == NODE_MAP && (node->n == 0 || (name && node_is_missing(node->pairs[0].value)));
@@ -105,14 +105,14 @@ void load_check_comment(struct loader *loader, struct node *node) {
 	span.width = (uint32_t)len;
 	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	buf_add_escaped(&shown, comment, len, 40);
-	node->comment = 0; // said once, whatever aliases there are
+	node->comment = 0; // so that aliases of the node do not warn again
 	diagnostic_hint(diagnostic_warning(loader->diagnostics, span, "'%s' is a comment, and not part of the value", buf_str(&shown)),
 	                "quote the value; or, for a comment, write two blanks before the '#' and one behind it");
 }
 
 // ---- numbers: true, and the result is set; or false ----
 
-// Decimal, without a plus sign or leading zeros.
+// Reads a decimal number without a plus sign or leading zeros.
 static bool value_int(const char *text, int least, int most, int *ret_value) {
 	const char *digits = text + (*text == '-');
 	long value;
@@ -123,7 +123,7 @@ static bool value_int(const char *text, int least, int most, int *ret_value) {
 	return true;
 }
 
-// One to four octal digits, up to 777; 0o22 too, as YAML 1.2 writes it.
+// Reads one to four octal digits, up to 777, also with the 0o of YAML 1.2, as in 0o22.
 static bool value_umask(const char *text, int *ret_umask) {
 	const char *digits = text[0] == '0' && text[1] == 'o' ? text + 2 : text;
 	size_t n = strspn(digits, "01234567");
@@ -134,7 +134,7 @@ static bool value_umask(const char *text, int *ret_umask) {
 	return true;
 }
 
-// 1 to 1000, with or without decimals.
+// Reads a number from 1 to 1000, with or without decimals.
 static bool value_factor(const char *text, double *ret_factor) {
 	struct decimal decimal;
 	const char *end = read_decimal(text, MANIFEST_UNITS, &decimal);

@@ -61,7 +61,7 @@ static void list_feeders(struct manifest *manifest) {
 struct visit {
 	struct manifest_batch *batch;
 	size_t next;     // edge to follow
-	struct manifest_batch *feeder; // that was followed last
+	struct manifest_batch *feeder; // the feeder that was followed last
 };
 
 struct graph_walk {
@@ -77,7 +77,7 @@ static size_t number_of(const struct graph_walk *walk, const struct manifest_bat
 	return (size_t)(batch - walk->loader->manifest->batches);
 }
 
-// Returns the next batch that this one waits for, by need or by emit; NULL behind the last.
+// Returns the next batch that this one waits for, because this one needs it or it emits into this one; NULL behind the last.
 static struct manifest_batch *next_edge(struct visit *visit, bool *ret_is_need) {
 	const struct manifest_batch *batch = visit->batch;
 	size_t i = visit->next++;
@@ -215,7 +215,7 @@ static void select_from(struct selection *selection, const struct manifest_batch
 	}
 }
 
-// Adds "; it has a, b", of the first few batches.
+// Adds "; it has a, b" with the names of the first few batches.
 static void add_names(const struct manifest *manifest, struct buf *error) {
 	for (size_t i = 0; i < manifest->nbatches && i < MOST_NAMED; ++i) {
 		buf_printf(error, "%s%s", i == 0 ? "; it has " : ", ", manifest->batches[i].name);

@@ -1,5 +1,5 @@
-// The table of keys as data: what each is called, where it may stand, what its value is, and what others call it; and the JSON Schema
-// that is made from it.
+// The table of keys as data: the name of each key, where it may stand, what its value is, and what other programs call it; and the JSON
+// Schema that is made from the table.
 
 #include "manifest/keys.h"
 
@@ -39,7 +39,7 @@ static const struct key *find(const char *name, size_t len, unsigned scopes) {
 	return NULL;
 }
 
-// "continue-on-error", "continueOnError" and "Continue On Error" as continue_on_error.
+// Turns "continue-on-error", "continueOnError" and "Continue On Error" into continue_on_error.
 static void spell(const char *name, size_t len, struct buf *ret_name) {
 	for (size_t i = 0; i < len && i < 64; ++i) {
 		char c = name[i];
@@ -66,7 +66,7 @@ static const struct key *find_other(const char *name, size_t len, enum key_scope
 	return found;
 }
 
-// Adds a hint what to write instead of another program's word. Returns false if the name is no such word.
+// Adds a hint which key of fairpar to use, if the name is a word of another program. Returns false if it is no such word.
 static bool hint_foreign(struct diagnostic *diagnostic, const char *name, size_t len, const char *typed, enum key_scope scope) {
 	const struct key *key = find_other(name, len, scope);
 	const char *more = !key || (key->scopes & scope) ? "" : scope_text(key->scopes);
@@ -153,7 +153,7 @@ void keys_find(const struct node *map, enum key_scope scope, const char *batch, 
 	}
 }
 
-// A definition of the schema.
+// The members of the JSON Schema that refer to its definition of that name.
 #define DEFINED(name) "\"allOf\": [{\"$ref\": \"#/definitions/" name "\"}]"
 
 // By enum key_type: what a value must be, for messages ("must be …"), and the members that say the same in the JSON Schema, without the

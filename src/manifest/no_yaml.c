@@ -1,4 +1,4 @@
-// Instead of yaml.c where fairpar is built without libyaml (make YAML=no): a manifest is refused.
+// Takes the place of yaml.c in a build without libyaml (make YAML=no): refuses every manifest.
 
 #include "manifest/tree.h"
 

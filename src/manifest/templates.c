@@ -1,5 +1,5 @@
-// Checks the replacement strings in the texts of a batch: that items have one to stand for them, and that all are known. And checks
-// commands that no shell reads (`shell: none`): that they can be split into words, and hold nothing that only a shell understands.
+// Checks the texts of a batch: a batch with items must have a replacement string for them, and each replacement string must be known.
+// Commands that no shell reads (`shell: none`) must be splittable into words, and get a warning for syntax that needs a shell.
 //
 // template/template.c leaves braces that it does not know as they are, for any command line may hold some. In a manifest
 // {name} that is not known is an error, unless it is ${name} or has blanks inside.
@@ -39,7 +39,7 @@ static struct string read_string(const char *at) {
 	return (struct string){.kind = digits > 0 ? COLUMN_STRING : NAME_STRING, .len = end + len, .column = sign ? -column : column, .nname = name};
 }
 
-// Finds the span of a part of a text below '|', whose lines follow, each behind blanks. Returns false if the lines there are others.
+// Finds the span of a part of a text below '|', which stands on the next lines, indented. Returns false if these lines do not have the text.
 static bool find_below(const struct loader *loader, const struct node *node, const char *part, size_t len, struct source_span *ret_span) {
 	const char *first = node->text;
 	uint32_t line = node->line + 1;
@@ -200,7 +200,7 @@ static void check_feeding(struct loader *loader, const struct manifest_batch *ba
 
 // ---- texts that are no templates ----
 
-// True where {} is likely to be meant for the command itself: find -exec, xargs -I, GNU parallel.
+// True if {} is probably meant for the command itself, as in find -exec, xargs -I or GNU parallel.
 static bool may_use_braces(const char *text) {
 	return strstr(text, "-exec") || strstr(text, "-ok") || strstr(text, "xargs") || strstr(text, "parallel");
 }
@@ -313,7 +313,7 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 
 static void check_command(struct loader *loader, const struct node *node) {
 	if (node->kind != NODE_TEXT || node->text[strspn(node->text, " \t\n")] == '\0' || !load_count(loader, node, node->cost)) {
-		return; // or it has its error already
+		return; // a value that is no text, or is empty, has its error already
 	}
 	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT, shown = BUF_INIT;
 	struct split split;

@@ -1,12 +1,12 @@
-// Reads YAML by libyaml's events into a tree, with caps, aliases shared and merges done, and words its errors for people who write
+// Reads YAML by libyaml's events into a tree, with limits and with merges done, and words libyaml's errors for people who write
 // manifests.
 //
-// Aliases share their node, so a document is never expanded ("billion laughs"). A merge copies pairs, so it counts each one against
-// the cap. Nothing here recurses: a chain of aliases may be as long as the file.
+// Aliases share their node, so a document is never expanded ("billion laughs"). A merge copies pairs, each of which counts against
+// the limit of values. Nothing here recurses: a chain of aliases may be as long as the file.
 //
-// Facts of libyaml 0.2.5 that shape this file: its time grows with the square of the nesting, and of the number of %TAG lines,
-// so both are refused before they reach it; it accepts a key that stands twice; its marks count characters from 0, without a
-// byte order mark.
+// Properties of libyaml 0.2.5 that shape this file: its time grows with the square of the nesting, and of the number of %TAG lines,
+// so both are limited before libyaml reads them; it accepts the same key twice in a mapping; its marks count characters from 0, not
+// counting a byte order mark.
 
 #include "manifest/tree.h"
 
@@ -34,7 +34,7 @@ struct yaml_reader {
 		size_t from;         // its first child on the stack
 	} frames[MANIFEST_DEPTH]; // lists and maps being read
 	size_t nframes;
-	struct map anchors;   // to numbers in `anchored`
+	struct map anchors;   // from the name of an anchor to its index in `anchored`
 	struct node **anchored;
 	size_t nanchored, anchored_cap;
 	struct pair *pairs;   // of the map that is being closed
@@ -153,7 +153,7 @@ static bool is_below_block(const struct yaml_reader *reader, const yaml_mark_t *
 	return at - reader->data > 2 && (at[-1] == '|' || at[-1] == '>') && at[-2] == ' ' && (at[-3] == ':' || at[-3] == '-');
 }
 
-// libyaml's words (context, problem), where NULL stands for any, and what fairpar says instead.
+// libyaml's message (context and problem; NULL: any), and what fairpar says instead.
 struct wording {
 	const char *context, *problem, *text, *hint;
 	bool at_context; // the error is shown where the context began
@@ -206,8 +206,8 @@ static struct diagnostic *add_problem(struct yaml_reader *reader, bool at_contex
 	return diagnostic;
 }
 
-// Reports the bracket that a text inside { } or [ ] runs into, as in {run: echo {}}, at the bracket's own span: the span
-// where the mapping opened does not help.
+// Reports a bracket that ends a text inside { } or [ ] too early, as in {run: echo {}}, at the bracket's own span: the place
+// where the mapping begins would not help the user.
 static bool report_bracket(struct yaml_reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
 	char c = byte_at_problem(reader);
@@ -386,7 +386,7 @@ static void add_pair(struct yaml_reader *reader, struct collection *pairs, struc
 	}
 }
 
-// Adds the pairs of one mapping that << names whose keys are new: the map's own pairs win.
+// Adds those pairs of a mapping named by << whose keys the map does not have yet: the map's own pairs win.
 static int merge_map(struct yaml_reader *reader, struct collection *pairs, const struct node *key, const struct node *map) {
 	if (map->kind != NODE_MAP) {
 		diagnostic_error(reader->diagnostics, node_span(map->kind == NODE_TEXT ? key : map),
@@ -484,7 +484,7 @@ static bool check_tag(struct yaml_reader *reader, const yaml_event_t *event, con
 	return is_known;
 }
 
-// The comment behind a plain text that ends there, unless it stands as comments do (yamllint's default): two blanks, '#', a blank.
+// Finds the comment behind a plain text that ends at `end`, unless it looks as comments should (yamllint's default): two blanks, '#', a blank.
 // Returns its offset in the file, or 0.
 static uint32_t find_comment(const struct yaml_reader *reader, const yaml_mark_t *end) {
 	const char *at = find_mark(reader, end);
@@ -542,7 +542,7 @@ static int open_collection(struct yaml_reader *reader, const yaml_event_t *event
 	return 0;
 }
 
-// Refuses a second document. libyaml is not asked for it: it would read that document's directives.
+// Refuses a second document. Does not ask libyaml for one, because libyaml would read that document's directives.
 static int check_rest(struct yaml_reader *reader, const yaml_event_t *end) {
 	size_t at = (size_t)(find_mark(reader, &end->start_mark) - reader->data);
 	if (end->start_mark.column > 0) { // the end of the file, in the last line of the document

@@ -94,7 +94,7 @@ static enum awaited await_lease(struct client *client, const struct options *opt
                                 struct client_event *ret_lease) {
 	const bool draws = isatty(STDERR_FILENO);
 	uint64_t slow = draws || options->quiet ? TIME_NEVER : now_ns() + CLIENT_SLOW;
-	bool is_late = false;      // the server was asked for the last time
+	bool is_late = false;      // the time is over, and the last request was sent to the server
 	for (;;) {
 		struct client_event event;
 		while ((event = client_next(client)).type != CLIENT_NOTHING) {
@@ -178,7 +178,7 @@ static uint64_t hand_on_signals(const struct plain_child *child, struct jobserve
 // --timeout of the command.
 struct time_limit {
 	uint64_t due;             // when the next signal of --term-seq is, or TIME_NEVER
-	unsigned nsent;           // signals of it
+	unsigned nsent;           // number of signals of --term-seq that were sent
 	struct pidfd_set targets; // the command, and what descends from it
 };
 
@@ -344,7 +344,7 @@ static int run_single(struct client *client, const struct options *options, uint
 	enum awaited awaited = AWAITED_NOBODY;
 	struct memory memory;
 	struct memory_claim claim = {.is_open = false};
-	if (client && options->pool.memory > 0) { // first: who waits for memory holds no slot, which those may need who have that memory
+	if (client && options->pool.memory > 0) { // first: what waits for memory must hold no slot, which jobs that have the memory may need
 		await_memory(client, options, signal_fd, &memory, &claim);
 	}
 	if (client) {

@@ -12,8 +12,8 @@
 // A job that has added others.
 struct parent {
 	uint64_t id;              // the first member, for ids_find()
-	size_t n_unfinished;      // jobs that it has added and that are not finished
-	struct buf row;           // its row of the joblog, kept until all of these are finished
+	size_t n_unfinished;      // number of jobs that it has added and that are not finished
+	struct buf row;           // its row of the joblog, kept until n_unfinished is 0
 };
 
 struct added_jobs *added_jobs_open(struct run *run) {

@@ -1,7 +1,7 @@
 // What is said at the end of a run: the summary, and the one last line.
 //
-// A summary costs lines that somebody has to read, so what is known anyway is left out: for a single batch of the command
-// line there is no table, but a line for each job that failed, and its output only if that has not been seen.
+// Somebody has to read the summary, so it leaves out what the reader knows: for a single batch of the command line it has no table,
+// only a line for each job that failed, and the job's output only if that was not shown before.
 
 #include "record/record.h"
 
@@ -23,7 +23,7 @@ struct end_summary {
 	struct buf unknown; // the command that was not found, if its name is known; written by the thread that has set `trouble`
 };
 
-// What a shell may have to say about a command.
+// What can be wrong with a command, as the shell's message shows.
 enum trouble { TROUBLE_NONE, TROUBLE_SYNTAX, TROUBLE_NOT_FOUND };
 
 void end_summary_open(struct run *run) {
@@ -59,7 +59,7 @@ void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int f
 	}
 }
 
-// Is what is written to `fd` seen in the place where what is written to `other` is?
+// True if both descriptors lead to the same place, so that the reader sees what is written to either.
 static bool is_same_place(int fd, int other) {
 	struct stat a, b;
 	return (isatty(fd) == 1 && isatty(other) == 1) ||
@@ -90,8 +90,8 @@ static bool print_summary(const struct run *run, struct run_stats *stats) {
 
 // ---- hints ----
 
-// Is there a line of the shell itself: "/bin/sh: 1: Syntax error: …" (dash), "/bin/sh: -c: line 1: syntax error …"
-// (bash), or "bad substitution", or bash's "unexpected EOF while looking for matching `''.
+// True if `tail` has a message of the shell: "/bin/sh: 1: Syntax error: …" (dash), "/bin/sh: -c: line 1: syntax error …" (bash),
+// "bad substitution", or bash's "unexpected EOF while looking for matching `''.
 static bool is_syntax_error(const char *tail, const char *shell) {
 	static const char *const errors[] = {"yntax error", "ad substitution", "unexpected EOF"};
 	const char *line = strstr(tail, shell), *error = NULL;
@@ -126,7 +126,7 @@ static void print_hint(const struct run *run) {
 	const struct options *options = run->options;
 	bool has_words = options->ncommand > 1 && !options->quote;
 	if (trouble == TROUBLE_NONE || (has_words && options_words_lost_quotes(options->command, options->ncommand))) {
-		return; // or LOST_QUOTES_HINT was printed already
+		return; // no hint fits, or LOST_QUOTES_HINT was printed already
 	}
 	bool can_serve, by_sh = shell_is_plain_sh(run->spec.by.shell);
 	const char *login = getenv("SHELL"), *by;

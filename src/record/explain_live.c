@@ -1,4 +1,4 @@
-// Why jobs have not started, said while the run goes: SIGUSR1, and more of it with --explain.
+// Prints, while the run goes, why jobs have not started: on SIGUSR1, and in more detail with --explain.
 //
 // The pool knows at any moment for which slot or limit a batch waits. Other waits (for other batches, the load, memory, the next
 // attempt) are kept as their events come.
@@ -72,7 +72,7 @@ void explain_live_close(struct run *run) {
 
 // ---- printing ----
 
-// What is to be printed: put together while the pool's lock is held, and written afterwards.
+// The lines to print: collected while the pool's lock is held, and printed afterwards.
 struct explain_lines {
 	struct run *run;
 	struct buf text;
@@ -171,7 +171,7 @@ static void show_queue(void *arg, const struct queue_view *view) {
 static void show_wait(struct explain_lines *lines, const struct event_wait *wait, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	const char *what = wait->what ? text_shows(wait->what) : "", *batch = wait->batch ? text_shows(wait->batch) : "";
-	if (wait->why == WHY_RESERVE) { // the pool has more to say of it
+	if (wait->why == WHY_RESERVE) { // the pool explains such a wait in more detail
 		return;
 	} else if (wait->why == WHY_NEEDS) {
 		buf_printf(&line, "batch '%s': waits for %s", batch, what);

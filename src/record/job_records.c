@@ -1,4 +1,4 @@
-// The joblog of a run: writes it, and reads that of an earlier run for --resume, --resume-failed and --retry-failed.
+// The joblog of a run: writes it, and reads an earlier run's joblog for --resume, --resume-failed and --retry-failed.
 //
 // Items that are done are left out where they get their numbers (submission.c), so they cost no slot and no turn.
 
@@ -23,12 +23,12 @@ struct job_records {
 	int fd;                       // of the log; -1: to stdout, or no log is written
 	bool is_file, to_stdout;
 	atomic_int error;             // errno of the first write that failed, or 0
-	atomic_uint_least64_t lost;   // rows that were not written since then
+	atomic_uint_least64_t lost;   // number of rows that were not written since that error
 	atomic_bool said;             // a message has said that the log cannot be written
 	mutex lock;                   // guards resume
 	struct resume *resume;        // or NULL
 	struct source_config source;  // --retry-failed: the commands, else without `args`
-	uint64_t *seqs;               // their numbers
+	uint64_t *seqs;               // --retry-failed: the numbers that these commands have in the log
 };
 
 // ---- the log ----
@@ -121,7 +121,7 @@ static void add_assignments(const struct buf *vars, struct buf *buf) {
 	buf_adds(buf, before[0] ? "; " : "");
 }
 
-// Does the command name its item only by $FAIRPAR_ITEM, or only in a later step?
+// True if the command names its item only by $FAIRPAR_ITEM, or only in a later step.
 static bool needs_item(const struct job_spec *spec) {
 	bool needed = template_has(spec->command, TEMPLATE_NAMES_ITEM), is_said = !spec->command || template_has(spec->command, TEMPLATE_HAS_STRINGS);
 	for (size_t i = 0; i < spec->then.n; ++i) {
@@ -176,7 +176,7 @@ static uint64_t row_seq(const char *row) {
 	return strtoull(row, NULL, 10);
 }
 
-// Writes the rows, and then the rows that were kept until these are written. *rows is empty afterwards.
+// Writes the rows, then the kept rows of jobs whose added jobs are all finished by that. *rows is empty afterwards.
 static void write_rows(struct run *run, struct buf *rows) {
 	while (rows->len > 0 && run->job_records->fd >= 0 && !atomic_load_relaxed(&run->output_error)) {
 		struct buf kept = BUF_INIT;
@@ -238,7 +238,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 	return true;
 }
 
-// ---- what was done ----
+// ---- what an earlier run has done ----
 
 static int load(struct run *run) {
 	const struct options *options = run->options;

@@ -1,4 +1,4 @@
-// The logs among the subscribers: --log, and one for what is made from a log at the end of the run.
+// The subscribers that write logs: --log, and a temporary log from which the pictures are made at the end of the run.
 
 #include "record/record.h"
 
@@ -17,7 +17,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-enum { KEPT_LINES = 16 }; // so many lines the temporary log may gather
+enum { KEPT_LINES = 16 }; // the most lines that the temporary log gathers before it writes them
 
 struct log_sink {
 	int fd;                  // what --log names, until `log` has taken it over; else -1
@@ -110,7 +110,7 @@ void log_sink_flush(struct run *run, bool may_wait) {
 static bool flush(struct run *run, enum publish_flush how) {
 	struct log_sink *log = run->log;
 	const struct options *options = run->options;
-	// only if nothing but the start of a process comes between two jobs of a slot
+	// lines are left only if a slot starts its next job at once, without waiting for anything
 	bool later = how == FLUSH_OR_LEAVE && log->log && !log->on_stdout && !run->gate &&
 		!options->show_commands && !options->print_commands && !run->manifest;
 	if (later) { // a line for each slot may be left: the next start on any slot writes all, and each slot has one soon
@@ -125,7 +125,7 @@ int log_sink_open(struct run *run) {
 	const char *name = run->options->log;
 	bool keeps = options_want_pictures(run->options);
 	if (run->options->dry_run || (!name && !keeps)) {
-		return 0; // nothing happens, or nobody wants to know
+		return 0; // there are no events, or no log is wanted
 	}
 	struct log_sink *log = run->log = NEW(struct log_sink);
 	int fd = !name ? -1 : strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name);

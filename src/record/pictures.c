@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// What the events of the log go to: `stats` and `first_pass` at the first reading, the others at the second.
+// The receivers of the log's events: `stats` and `first_pass` at the first reading, the others at the second.
 struct drawing {
 	const char *name;          // of the log
 	struct run_stats *stats;
@@ -47,8 +47,8 @@ struct target {
 	int error;                 // errno of the first failure, or 0
 };
 
-// Returns the path without symbolic links, which the caller frees; or NULL if the picture is written to the path at once: to stdout, to
-// a device or FIFO, through a link to what has no path (a file that was removed and is still open), or to what is not there yet.
+// Returns the path without symbolic links, which the caller frees; or NULL if the picture is written to the path itself: to stdout, to a
+// device or FIFO, through a link to a file without a path (that was removed and is still open), or to a file that does not exist yet.
 static char *real_path(const char *path) {
 	struct stat st;
 	char link[1];

@@ -53,7 +53,7 @@ static int open_table(struct run *run, const char *path) {
 	return 0;
 }
 
-// Do the files of --results say which items are done?
+// True if the files of --results say which items are done.
 static bool is_record(const struct options *options) {
 	return options->resume != RESUME_NOT && !options->joblog;
 }
@@ -81,8 +81,8 @@ const char *result_files_name(const struct run *run) {
 	return run->result_files && run->result_files->fd >= 0 ? text_shows(run->options->results) : "standard output";
 }
 
-// Opens the directory that the files will be below, and makes it, but for --dry-run, which only looks at what is there. Checks
-// that files can be made in it. Returns 0, or -1 after a message.
+// Opens the directory that the files will be below, and makes it if it is missing, except with --dry-run. Checks that files can be
+// made in it. Returns 0, or -1 after a message.
 static int open_dir(struct run *run) {
 	struct result_files *result_files = run->result_files;
 	const struct options *options = run->options;
@@ -193,7 +193,7 @@ static int cannot_write(struct run *run, const char *path, int error, struct buf
 }
 
 // Adds the path of the job: a directory with a slash at its end, or a file. Sets *ret_below to the offset of the part that
-// is below the user's own directory. A block of --pipe has its number for an item.
+// is below the user's own directory. For a block of --pipe the item in the path is the block's number.
 static void make_path(struct run *run, const struct expansion *x, struct buf *path, size_t *ret_below) {
 	const struct result_files *result_files = run->result_files;
 	template_expand(result_files->path, x, path);
@@ -255,7 +255,7 @@ static int begin_in_files(struct run *run, struct job *job, struct buf *why) {
 
 bool result_files_begin(struct worker_state *state, struct job *job, struct result *ret_result) {
 	struct run *run = state->run;
-	if (job->results || job->item.order == 0) { // has begun before, or is no item, such as a listing
+	if (job->results || job->item.order == 0) { // the job has begun before, or is no item, such as a listing
 		return true;
 	}
 	if (atomic_load_acquire(&run->output_error)) {

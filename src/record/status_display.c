@@ -45,7 +45,7 @@ struct status_display {
 	enum { SHOWS_LINE, SHOWS_PLAIN, SHOWS_ZENITY } how;
 	bool has_line;         // with SHOWS_LINE: the status line, and not only the rows of jobs
 	bool has_rows;         // the latest line of each job
-	bool asked;            // the user has asked for it: it is drawn from the start
+	bool asked;            // the user has asked for the line: it is drawn from the start
 	bool sends_sequences;  // the terminal shows progress by itself (knows_progress_sequence())
 	struct status_form form;
 	uint64_t interval;     // nanoseconds between two drawings
@@ -62,7 +62,7 @@ struct status_display {
 	uint64_t drawn;        // when the last drawing was, or 0
 	uint64_t due;          // SHOWS_PLAIN: when the next line is printed
 	struct buf sequence;   // the progress sequence that was sent last
-	uint64_t sequence_sent; // when that was
+	uint64_t sequence_sent; // when `sequence` was sent
 	struct status_batch *batches; // scratch
 	size_t batches_cap;
 
@@ -291,7 +291,7 @@ static void draw(struct status_display *display, uint64_t now) {
 	if (rows.n + line == 0 || display->hidden) {
 		screen_clear(NULL);
 	} else if (!screen_draw(prefix, buf_str(&text), rows.n + line) && prefix) {
-		buf_reset(&display->sequence); // it was not sent
+		buf_reset(&display->sequence); // the sequence was not sent
 	}
 }
 

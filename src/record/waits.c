@@ -14,15 +14,15 @@
 #include <string.h>
 
 enum wait_state {
-	WAITS,                 // waits for jobs
-	RETURNS,               // its jobs have ended: waits for the slots of its attempt
-	IS_OVER,               // `done` is due
+	WAITS,                 // the wait is for jobs
+	RETURNS,               // its jobs have ended, and its attempt waits for its slots
+	IS_OVER,               // `done` is to be called
 };
 
 struct wait {
 	struct list link;      // of jobs->waits
 	struct added_jobs *jobs;
-	struct live_attempt *attempt; // NULL: of an outsider, or its attempt has ended
+	struct live_attempt *attempt; // the attempt that waits; NULL: an outsider waits, or the attempt has ended
 	enum wait_state state;
 	bool any;
 	uint64_t *ids;         // of the jobs that have not ended yet
@@ -49,7 +49,7 @@ void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt) 
 	}
 }
 
-// Lends what the attempt has to other jobs; but if a fairpar in the attempt uses its slot, attempts_advance() tries again.
+// Lends the attempt's slots and so on to other jobs; if a fairpar in the attempt uses its slot, attempts_advance() tries again later.
 static void attempt_lend(struct added_jobs *jobs, struct live_attempt *attempt) {
 	struct run *run = jobs->run;
 	bool may = attempt->slots > HELD_UP || nested_withhold(run->nested, attempt, true);
@@ -66,7 +66,7 @@ static void attempt_lend(struct added_jobs *jobs, struct live_attempt *attempt) 
 	}
 }
 
-// Notes that the attempt waits for something more.
+// Notes that the attempt has one wait more.
 static void attempt_wait(struct added_jobs *jobs, struct live_attempt *attempt) {
 	++attempt->nwaits;
 	if (attempt->slots == KEEPS_SLOTS) {
@@ -90,7 +90,7 @@ static void attempt_keep(struct added_jobs *jobs, struct live_attempt *attempt) 
 	attempt->slots = KEEPS_SLOTS;
 }
 
-// Notes that the attempt waits for nothing more: it is first in line for its slots.
+// Notes that all waits of the attempt are over: makes it the first in line for its slots.
 static void attempt_want(struct added_jobs *jobs, struct live_attempt *attempt) {
 	if (attempt->slots == LENDS_SLOTS) {
 		pool_reclaim(jobs->run->pool, attempt->worker, /* waits */ true);
@@ -129,7 +129,7 @@ struct search {
 	struct added_jobs *jobs;
 	const struct live_attempt *waiter; // the attempt that the search looks for, or NULL
 	struct buf path;       // once the waiter was found: the names on the way to it
-	bool forward;          // jobs that are found on the way are brought forward
+	bool forward;          // moves the jobs that it finds to the front of their queues
 };
 
 static bool search_job(struct search *search, uint64_t id);
@@ -147,7 +147,7 @@ static void search_name(struct search *search, const char *name, uint64_t number
 	search->path = text;
 }
 
-// Does that attempt go on only after the waiter?
+// True if that attempt goes on only after the waiter.
 static bool search_attempt(struct search *search, const struct live_attempt *attempt) {
 	bool found = attempt == search->waiter;
 	list_for_each_entry(&search->jobs->waits, struct wait, wait, link) {
@@ -166,7 +166,7 @@ static bool search_attempt(struct search *search, const struct live_attempt *att
 
 static bool search_batch(struct search *search, struct dag_node *node);
 
-// Does that batch begin only after the waiter? Asks the batches that it needs, and those that emit into it.
+// True if that batch begins only after the waiter. Searches the batches that it needs, and those that emit into it.
 static bool search_needs(struct search *search, const struct dag_node *node) {
 	const struct run *run = search->jobs->run;
 	bool found = false;
@@ -179,7 +179,7 @@ static bool search_needs(struct search *search, const struct dag_node *node) {
 	return found;
 }
 
-// Does that batch end only after the waiter? Asks its own jobs that wait, and the batches that it needs.
+// True if that batch ends only after the waiter. Searches its own jobs that wait, and the batches that it needs.
 static bool search_batch(struct search *search, struct dag_node *node) {
 	struct added_jobs *jobs = search->jobs;
 	bool found = false;
@@ -199,7 +199,7 @@ static bool search_batch(struct search *search, struct dag_node *node) {
 	return found;
 }
 
-// Does that job end only after the waiter?
+// True if that job ends only after the waiter.
 static bool search_job(struct search *search, uint64_t id) {
 	struct added_jobs *jobs = search->jobs;
 	struct added_entry *job = added_jobs_find(jobs, id);
@@ -273,7 +273,7 @@ static void wait_end(struct wait *wait) {
 	run_wake(jobs->run);
 }
 
-// Takes a job that has ended out of the wait, which may end by that; with the lock.
+// Removes a job that has ended from the wait, which may end the wait; with the lock.
 static void wait_forget(struct wait *wait, uint64_t id) {
 	bool found = false;
 	for (size_t i = 0; i < wait->n; ++i) {
@@ -290,7 +290,7 @@ static void wait_forget(struct wait *wait, uint64_t id) {
 	}
 }
 
-// Takes the jobs out that had ended before the wait began, or with `any` the first of them; with the lock.
+// Removes the jobs from the wait that had ended before it began, or with `any` the first of them; with the lock.
 static void forget_ended(struct wait *wait) {
 	const struct added_entry *first = NULL;
 	for (size_t i = 0; i < wait->n;) {

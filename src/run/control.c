@@ -34,16 +34,16 @@ struct control_client {
 	struct list link;         // of control->clients
 	struct control *control;
 	int fd;
-	bool is_polled;           // it was polled, and so its request was read
-	bool is_outside;          // it came by the name of the run
+	bool is_polled;           // its descriptor is being polled, because its request was read
+	bool is_outside;          // the client has connected by the name of the run
 	bool is_answered;         // its answer is in `out`
 	struct buf in, out;       // its request, and the answer
-	struct frame request;     // of `in`, with its text
+	struct frame request;     // the frame in `in`; `text` is its text
 	const char *text;
-	uint64_t attempt, by;     // in which it asks, and the ID of the attempt's job; 0: it is outside of the run's jobs
-	struct wait *wait;        // while it waits
+	uint64_t attempt, by;     // number of the attempt that the client runs in, and ID of its job; 0: the client is in no job of the run
+	struct wait *wait;        // while the client waits for jobs; else NULL
 	struct buf ids;           // IDs of the jobs that the request names, uint64_t
-	bool any;                 // it waits for the first of them
+	bool any;                 // the client waits for the first of them only
 };
 
 struct control {
@@ -371,7 +371,7 @@ void control_tick(struct control *control, const struct polls *polls) {
 	}
 	const struct pollfd *at = &polls->at[control->first_poll];
 	list_for_each_entry(&control->clients, struct control_client, client, link) {
-		// a client that waits can only say that it has gone; one that has gone already would never learn the ID of what it adds
+		// a client that becomes readable after its request has gone; a new one that has gone already would never learn the ID of what it adds
 		bool is_open = client->is_polled ? !at++->revents || client->is_answered : !has_gone(client->fd);
 		if (is_open && !client->is_polled) {
 			on_request(client);

@@ -139,7 +139,7 @@ static int begin_source(struct dag_node *node) {
 	return feeds_add_node(run, node, NULL, delimiter);
 }
 
-// Notes that the node waits for one thing less.
+// Notes that one of the things that the node waits for has come.
 static void satisfy(struct dag_node *node) {
 	if (--node->unmet == 0 && dag_node_state(node) == NODE_WAITING) {
 		list_push_back(&node->run->dag->ready, &node->ready);
@@ -197,7 +197,7 @@ static size_t known_jobs(const struct manifest_batch *plan) {
 	return n == SIZE_MAX ? 1 : n;
 }
 
-// Was everything that would have emitted into the batch skipped? Then the batch would end without a job, and must not count as done.
+// True if all batches that would have emitted into this one were skipped: then it would end without a job, and must not count as done.
 static bool is_starved(const struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
 	bool all = plan->source == MANIFEST_NONE && plan->nfeeders > 0;

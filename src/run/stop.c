@@ -1,9 +1,9 @@
-// How a run is ended: by a signal, a halt, output that cannot be written, or the end of its input; and its end, step by step. All
-// on the event loop's thread.
+// What ends a run: a signal, a halt, output that cannot be written, or the end of its input; and the steps of its end. All on the
+// event loop's thread.
 //
 //	RUN_RUNNING -stop()-> RUN_DRAINING -terminate()-> RUN_ENDING -second signal-> RUN_KILLING -third-> fairpar dies
 //
-// A halt or a lost output that other threads see is a flag (halt_now, output_error) and a wake-up.
+// A thread that finds a halt or lost output sets a flag (halt_now, output_error) and wakes the event loop.
 
 #include "run/run.h"
 
@@ -36,11 +36,11 @@
 
 enum {
 	LAST_COLUMNS = 80,  // of the last line of a running job, in the list of jobs
-	READER_WAIT_S = 5,  // how long a reader who does not read is waited for, after a signal and the end of the last job
-	KILLED_WAIT_S = 1,  // how long after a second signal
+	READER_WAIT_S = 5,  // after a signal and the end of the last job: how long the run waits for a reader who does not read
+	KILLED_WAIT_S = 1,  // after a second signal: how long it waits for that reader
 };
 
-// Starts nothing more; running jobs go on.
+// Lets no more jobs start; running jobs go on.
 static void stop(struct run *run) {
 	if (run->phase < RUN_DRAINING) {
 		run->phase = RUN_DRAINING;
@@ -247,8 +247,8 @@ static void end_jobs(struct run *run) {
 	batches_reap(run);
 }
 
-// In a signal handler, when no job is left. If the next signal will call this, too (`left` > 0), a reader gets 4 s, as by
-// run_limit_end(); if the next signal kills, half a second, in which the run still comes to its end.
+// Called in a signal handler, when no job is left: limits the time for writes to 4 s, as run_limit_end() does, if the next signal
+// calls this function, too (`left` > 0); or to half a second, in which the run still comes to its end, if the next signal kills.
 static void hurry_writes(unsigned left) {
 	write_limit_set(now_ns() + (left > 0 ? 4 * NS_PER_S : NS_PER_S / 2));
 }

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Is make older than 4.4? Then it ends with an error when it is told of a FIFO. If there is no make, other programs that
-// read $MAKEFLAGS are likely to know both forms.
+// True if make is older than 4.4: such a make fails if $MAKEFLAGS names a FIFO. If there is no make, other programs that read
+// $MAKEFLAGS probably know both forms.
 static bool make_is_old(void) {
 	FILE *says = popen("make --version 2>/dev/null </dev/null", "r");
 	int major, minor;

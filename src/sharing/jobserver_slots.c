@@ -28,15 +28,15 @@ struct jobserver_slots {
 	char *bare_flags;          // $MAKEFLAGS for jobs that run beside the slots: without the jobserver
 	atomic_bool changed;       // the event loop is to look at the slots again
 	unsigned most;             // slots that the run may have
-	bool polls;                // the event loop's: it polls for tokens, because there is work for more
+	bool polls;                // of the event loop: it polls for tokens, because there is work for more slots
 
 	// a client
-	mutex lock;                // guards `held`; the worker pool has one slot more than there are tokens in it
+	mutex lock;                // guards `held`; the worker pool has one slot more than `held` has tokens
 	struct held_tokens *held;  // in the memory of the guardian
 
 	// a server
 	struct jobserver_spare *spare; // in a pool
-	unsigned out;              // the event loop's: slots that are tokens now, in the pipe or with jobs
+	unsigned out;              // of the event loop: number of slots that are tokens now, in the pipe or with jobs
 	atomic_uint running;       // jobs that may have tokens
 	atomic_uint_least64_t begun; // how many such jobs have begun so far
 };
@@ -48,7 +48,7 @@ void jobserver_slots_check(struct jobserver_slots *slots) {
 
 // ---- jobs ----
 
-// Puts `n` tokens back, or as many as there are. With the lock. Returns how many.
+// Puts `n` tokens back, or all if there are fewer. Returns how many. With the lock.
 static unsigned put_held(struct jobserver_slots *slots, unsigned n) {
 	unsigned held = atomic_load_relaxed(&slots->held->n);
 	n = n < held ? n : held;
@@ -59,8 +59,8 @@ static unsigned put_held(struct jobserver_slots *slots, unsigned n) {
 	return n;
 }
 
-// Called when a job has ended. If the pipe is empty, others may wait for a token: puts one back, for whoever is first.
-// Returns whether there was one.
+// Called when a job has ended. If the pipe is empty, other clients may wait for a token: puts one back, which the first of them gets.
+// Returns whether there was a token to put back.
 static bool offer_token(struct jobserver_slots *slots) {
 	mutex_lock(&slots->lock);
 	bool offers = atomic_load_relaxed(&slots->held->n) > 0 && jobserver_is_empty(&slots->jobserver) && put_held(slots, 1) > 0;
@@ -104,7 +104,7 @@ void jobserver_slots_set_children(struct jobserver_slots *slots, struct children
 
 // ---- tokens of a client ----
 
-// Takes `n` tokens at most, and as many slots. Returns how many.
+// Takes at most `n` tokens, and gives the run a slot for each. Returns how many.
 static unsigned take_held(struct jobserver_slots *slots, unsigned n) {
 	unsigned taken = 0;
 	bool more = n > 0;
@@ -184,7 +184,7 @@ static void audit(struct jobserver_slots *slots) {
 
 // ---- the event loop ----
 
-// Takes as many tokens as there is work for. Returns how many slots that has brought.
+// Takes as many tokens as there is work for. Returns how many slots the run has got by that.
 static unsigned take_wanted(struct jobserver_slots *slots) {
 	unsigned has = slots->serves ? slots->most - slots->out : 1 + atomic_load_relaxed(&slots->held->n);
 	unsigned wanted = pool_demand(slots->pool, slots->most > has ? slots->most - has : 0);
@@ -248,15 +248,15 @@ static const char *level_of(const char *variable) {
 	return level && level[0] ? level : "0";
 }
 
-// Was this process started in a job of a fairpar, without a make in between? make counts $MAKELEVEL up for each recipe,
-// and a run tells its jobs the level that it had itself.
+// True if this process was started in a job of a fairpar, without a make in between. make increments $MAKELEVEL for each recipe, and
+// a run tells its jobs the level that it had itself.
 static bool is_below_a_run(void) {
 	const char *sock = getenv("FAIRPAR_SOCK"), *lease = getenv("FAIRPAR_LEASE");
 	bool has_parent = (sock && sock[0]) || (lease && lease[0]);
 	return has_parent && (!getenv("FAIRPAR_MAKELEVEL") || strcmp(level_of("FAIRPAR_MAKELEVEL"), level_of("MAKELEVEL")) == 0);
 }
 
-// Connects to the jobserver that the variable names. Returns NULL if it names none, or one that cannot be used: *ret_error is the errno then, else 0.
+// Connects to the jobserver that the variable names. Returns NULL with *ret_error 0 if it names none, or with the errno if it cannot be used.
 static struct jobserver_slots *connect_by(const char *variable, struct jobserver_flags *ret_flags, int *ret_error) {
 	struct jobserver jobserver;
 	jobserver_parse(getenv(variable), ret_flags);

@@ -18,7 +18,7 @@ struct jobserver_spare {
 	struct client *client;
 	uint64_t *leases;          // numbers of the leases in use: one for each token
 	size_t n, cap;
-	unsigned most, wanted;     // leases at once, at most; leases that the server was asked for
+	unsigned most, wanted;     // the most leases at once; how many leases the server was asked for
 	pid_t pid;                 // the process that uses the leases
 	int pidfd;                 // of that process, or -1
 	bool polls;                // tokens are awaited in the pipe

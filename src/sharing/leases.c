@@ -1,4 +1,4 @@
-// The slots of a run that come from a pool or another run: one for each lease that it holds.
+// The slots of a run that come from a pool or another run: the run has one slot for each lease that it holds.
 
 #include "sharing/leases.h"
 
@@ -20,27 +20,27 @@
 #include <string.h>
 #include <unistd.h>
 
-// Under contention a lease is kept for further jobs until it was held for so long; then it goes back at the end of a job. If each
-// lease were for one job, a job of 0.95 ms (/bin/true) would cost 0.12 ms more (tests/bench/run slots).
+// While others wait, a lease is used for further jobs until the run has held it for so long; then it goes back at the end of a job. If
+// each job needed a new lease, a job of 0.95 ms (/bin/true) would cost 0.12 ms more (tests/bench/run slots).
 #define QUANTUM (5 * NS_PER_MS)
 
 struct leases {
 	struct pool *pool;
-	bool in_pool;              // else in a job of another run
+	bool in_pool;              // the leases come from a pool; false: from the run in whose job this one runs
 	char *source;              // name of the pool, or of the socket
 	int wake_fd;               // wakes the event loop
 	mutex lock;                // guards what follows, and the client
 	cond came;                 // a lease has come, or the run ends
 	struct client *client;
 	unsigned most;             // the most leases at once
-	unsigned held;             // leases, used by jobs or free
+	unsigned held;             // how many leases the run holds, in use or free
 	struct run_lease *free;    // held leases on which no job runs
 	size_t nfree, free_cap;
 	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
 	unsigned yielding;         // attempts that have given their lease back until their output is read
-	unsigned unbacked;         // slots that have no lease any more: the next leases that come are for these slots, and bring no
-	                           // other slot, where a later item would start beside the one that waits
-	unsigned wanted;           // leases that the server was asked for
+	unsigned unbacked;         // slots that have lost their lease: the next leases that come are for these slots, and bring no
+	                           // new slot, on which a later item would start while the earlier one still waits
+	unsigned wanted;           // how many leases the server was asked for
 	uint64_t slow;             // when a message says that the run waits for its first lease; 0: it does not wait yet
 	bool lost;                 // there is no server: one job at a time, without a lease
 	bool terminating;
@@ -108,7 +108,7 @@ void leases_return_surplus(struct leases *leases) {
 
 // ---- a job's lease ----
 
-// Takes a free lease into use, for the job that has that nonce; 0: for a job that gets a nonce. Returns false if the lease cannot
+// Takes a free lease into use, for the job that has that nonce; with 0 the job gets a new nonce. Returns false if the lease cannot
 // be used.
 static bool use(struct leases *leases, struct run_lease *lease, uint64_t nonce) {
 	bool works = lease->since > 0 ? client_use_again(leases->client, lease->id.number, nonce, &lease->id)
@@ -120,8 +120,8 @@ static bool use(struct leases *leases, struct run_lease *lease, uint64_t nonce) 
 	return works;
 }
 
-// Takes any free lease into use, for the attempt, which keeps its nonce, or gets one if it has none. Returns false if no lease
-// can be used: those that could not be used are held no more. With the lock.
+// Takes any free lease into use for the attempt, which keeps its nonce, or gets one if it has none. Returns false if there is no usable
+// lease; leases that turn out to be unusable are not held any more. With the lock.
 static bool take_free(struct leases *leases, struct live_attempt *attempt) {
 	while (leases->nfree > 0) {
 		struct run_lease lease = leases->free[--leases->nfree];
@@ -146,7 +146,7 @@ static void take(struct leases *leases, struct live_attempt *attempt) {
 	}
 }
 
-// Does the next job of the run get the lease of a job that has ended? If not, somebody waits for a lease.
+// True if the next job of the run gets the lease of a job that has ended; false if another client waits for it.
 static bool keeps_lease(const struct leases *leases, uint64_t since) {
 	if (leases->lost) {
 		return leases->held == 1;
@@ -154,8 +154,8 @@ static bool keeps_lease(const struct leases *leases, uint64_t since) {
 	return leases->nwaiting == 0 && (!client_state(leases->client)->contended || now_ns() < since + QUANTUM);
 }
 
-// Gives a lease back, and at once asks for another one, if there is work. Returns whether its slot remains nevertheless: without
-// a server the last one does. With the lock.
+// Gives a lease back, and at once asks for another one, if there is work. Returns whether its slot stays nevertheless, as the last slot
+// does if there is no server. With the lock.
 static bool release(struct leases *leases, struct lease_id id) {
 	--leases->held;
 	if (leases->lost) {
@@ -303,7 +303,7 @@ static unsigned forget_free(struct leases *leases, uint64_t number) {
 	return gone;
 }
 
-// Goes on without a server, with one job at a time. Returns how many slots more that makes.
+// Goes on without a server, with one job at a time. Returns by how many slots the run grows.
 static int lose(struct leases *leases, const char *why) {
 	diag_warn("%s: one job runs at a time", why);
 	leases->lost = true;
@@ -398,7 +398,7 @@ static struct slots_bounds bound_slots(const struct leases *leases, const struct
 }
 
 // Connects to the fairpar in whose job this one runs, by $FAIRPAR_SOCK. Returns -1 after a message; or 0, without a client if there is
-// none or it cannot be reached: the run has slots of its own then.
+// no such fairpar or it cannot be reached: then the run has slots of its own.
 static int open_parent(struct leases *leases, const struct options *options) {
 	FP_CLEANUP(free_later) char *label = pool_client_label(options->argv + 1);
 	struct client_config config = {
@@ -447,7 +447,7 @@ int leases_open(const struct options *options, struct context *context, unsigned
 	context_set_env(context, "FAIRPAR_POOL", pool ? leases->source : ""); // the pool that fairpars in its jobs ask for slots
 	guardian_keep(GUARDIAN_SLOTS, client_fd(leases->client));
 	*ret_bounds = bound_slots(leases, options, *slots, slots);
-	leases->most = ret_bounds->most; // not the slots of now: the server finds more only while somebody waits for them
+	leases->most = ret_bounds->most; // not the present number of slots: the server raises that only while somebody waits for slots
 	*ret_leases = leases;
 	return 0;
 }

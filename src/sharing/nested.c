@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// A slot that is lent to a fairpar in a job, or below; for as long as its lease is in the table.
+// A slot that is lent to a fairpar in a job, or to one in a job of that fairpar and so on. It exists while its lease is in the table.
 struct loan {
 	struct list link;          // of nested->loans
 	uint64_t number;           // of the lease
@@ -29,8 +29,8 @@ struct lending {
 	struct list link;          // of nested->lendings
 	unsigned slot;
 	uint64_t lease;            // number of the lease that has the slot, or 0
-	bool counted;              // it is in nested->slots
-	bool ends;                 // the item is to end: its slot is the run's again
+	bool counted;              // its slot is counted in nested->slots
+	bool ends;                 // the item is to end, and the run uses the slot again
 };
 
 struct nested {
@@ -46,13 +46,13 @@ struct nested {
 
 	mutex lock;                // guards what follows
 	cond changed;
-	struct list attempts;      // that run
-	struct list ended;         // attempts that have ended, but whose slots are lent
-	struct sessions sessions;  // the event loop's
+	struct list attempts;      // attempts that run
+	struct list ended;         // attempts that have ended, but whose slots are still lent
+	struct sessions sessions;  // of the event loop
 	struct connections connections;
-	struct lease_client *own;  // the run itself, who holds the leases of its jobs
-	unsigned slots;            // of the table: leases of jobs, and slots that items lend
-	unsigned submitted;        // items that are to lend a slot, and have not begun
+	struct lease_client *own;  // the run itself as a client, which holds the leases of its jobs
+	unsigned slots;            // number of slots in the table: leases of jobs, and slots that items lend
+	unsigned submitted;        // number of items that will lend a slot, and have not begun
 	struct list lendings;      // items that lend a slot
 	struct list loans;
 };
@@ -82,7 +82,7 @@ void nested_end(struct nested *nested, struct live_attempt *attempt) {
 	}
 	mutex_lock(&nested->lock);
 	list_remove(&attempt->link);
-	if (attempt->leased) { // it ends only when what was lent out of its slot is back
+	if (attempt->leased) { // the attempt ends only when its lent slot is back
 		lease_release(nested->own, attempt->number, now_ns());
 		list_push_back(&nested->ended, &attempt->link);
 		wakeup_post(nested->wake_fd);
@@ -138,7 +138,7 @@ static bool find_lease(void *arg, struct lease_id id) {
 	attempt->leased = true;
 	set_slots(nested, nested->slots + 1);
 	bool held = lease_hold(nested->own, id, 1, /* lent */ false, now_ns());
-	(void)lease_withhold(nested->own, id.number, attempt->slots > HELD_UP); // then waits.c lends the slot, and it is not to be lent below
+	(void)lease_withhold(nested->own, id.number, attempt->slots > HELD_UP); // if waits.c lends the slot, fairpars in the job must not borrow it
 	return held;
 }
 
@@ -146,7 +146,7 @@ bool nested_withhold(struct nested *nested, struct live_attempt *attempt, bool w
 	return !attempt->leased || lease_withhold(nested->own, attempt->number, withheld);
 }
 
-// Frees the slots of attempts that have ended, once all that was lent out of them is back: then their nested_end() returns.
+// Frees the slots of attempts that have ended, once nobody borrows these slots any more: then their nested_end() returns.
 static void free_ended(struct nested *nested) {
 	list_for_each_entry(&nested->ended, struct live_attempt, attempt, link) {
 		if (attempt->leased && !lease_exists(nested->sessions.table, attempt->number)) {
@@ -175,7 +175,7 @@ static void loan_free(struct loan *loan) {
 	free(loan);
 }
 
-// Returns the slot of the lease: that of the job or the loan that the lease is lent out of; else that of an item that lends its slot.
+// Returns the slot of a lease: the slot of the job or loan from which it is lent; if there is none, the slot of an item that lends it.
 static unsigned slot_of(struct nested *nested, const struct lease_grant *grant, const struct live_attempt *attempt) {
 	const struct loan *lender = find_loan(nested, grant->lender);
 	if (grant->lender) {
@@ -231,7 +231,7 @@ static void end_loans(struct nested *nested, uint64_t now) {
 
 // ---- slots beyond those of the jobs ----
 
-// The item that has taken a slot: lends it until the item is told to end.
+// Runs an item WORK_LENT, which has got a slot: lends the slot until the item is told to end.
 static enum work_status lend(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	struct nested *nested = *(struct nested **)data;
 	struct lending lending = {.slot = worker_slot(worker)};
@@ -337,7 +337,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 	if (nested->sessions.n > 0 || !list_is_empty(&nested->ended) || !list_is_empty(&nested->lendings)) {
 		free_ended(nested);
 		end_loans(nested, now);
-		if (!list_is_empty(&nested->lendings)) { // slots that come back are the run's, if it has work: its items and those that lend take turns
+		if (!list_is_empty(&nested->lendings)) { // if the run has work it gets slots back: its items and those that lend slots take turns
 			nested->sessions.others_wait = pool_demand(nested->pool, 1) > 0;
 			if (nested->sessions.others_wait) {
 				return_free(nested);

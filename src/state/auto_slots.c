@@ -1,5 +1,5 @@
-// -j auto: samples the running jobs and the machine, and gives the run the number of slots that the controller decides. In a pool, whose server
-// decides, it tells the server what it sees of the jobs.
+// -j auto: samples the running jobs and the machine, and gives the run the number of slots that the controller decides. In a pool the server decides,
+// and gets samples of the jobs from here.
 //
 // A sample covers at most 64 jobs and costs some system calls for each. The pause before the next one is so long that sampling
 // takes at most a hundredth of one processor. Nothing is sampled while no item waits for a slot or no job runs.
@@ -30,10 +30,10 @@ struct auto_slots {
 	atomic_bool idle;        // items wait, but no job runs: the next job to begin sets `starving`
 
 	mutex lock;              // guards what follows, and controller_batch of the batches
-	unsigned attempts;       // that have begun and not ended
+	unsigned attempts;       // number of attempts that have begun and not ended
 	unsigned width;          // slots of these attempts
-	uint64_t ended;          // attempts, since the last sample
-	double wall_ns, work_ns; // of the attempts that have ended
+	uint64_t ended;          // number of attempts that have ended since the last sample
+	double wall_ns, work_ns; // sums over the attempts that have ended
 	uint64_t since;          // when this counting began
 };
 
@@ -139,7 +139,7 @@ static void see_jobs(struct auto_slots *auto_slots, struct controller_observatio
 	sample_jobs(auto_slots, attempts, width, observation);
 }
 
-// Samples, and has the controller decide. Returns when to do so again.
+// Takes a sample, and lets the controller decide. Returns when the next sample is due.
 static uint64_t observe(struct auto_slots *auto_slots, unsigned slots_taken, uint64_t now) {
 	struct controller *controller = &auto_slots->controller;
 	struct controller_observation observation = {.now = now, .running = slots_taken};

@@ -1,4 +1,4 @@
-// The batches of a run: counted references, and what the command line says of those that a pattern names.
+// The batches of a run: their references, and the options that the command line sets for batches by a pattern.
 
 #include "state/batch.h"
 

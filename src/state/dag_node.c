@@ -1,5 +1,5 @@
-// A batch of a manifest while the run goes: its state, its queue, the specs and items of its jobs, and what workers report of it.
-// What follows from that is decided in dag.c.
+// A batch of a manifest during the run: its state, its queue, the specs and items of its jobs, and what workers report about it.
+// dag.c decides what follows from these reports.
 
 #include "state/dag_node.h"
 
@@ -38,7 +38,7 @@ void dag_node_try_close(struct dag_node *node) {
 		return;
 	}
 	if (dag_node_state(node) == NODE_SKIPPED) {
-		pool_cancel(node->run->pool, node->queue); // what was emitted into it meanwhile
+		pool_cancel(node->run->pool, node->queue); // cancels the items that were emitted into it meanwhile
 	}
 	dag_node_release(node);
 }
@@ -97,7 +97,7 @@ int dag_node_make_specs(struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
 	struct batch *batch = node->batch;
 	bool has_items = manifest_batch_has_items(plan);
-	batch->nspecs = plan->ncommands + 1; // its own, then those of `commands` with keys of their own
+	batch->nspecs = plan->ncommands + 1; // the batch's own spec, then one for each entry of `commands` with keys of its own
 	batch->specs = xcalloc(batch->nspecs, sizeof(*batch->specs));
 	batch->specs[0] = make_spec(node, plan->job, has_items ? plan->run : NULL, has_items);
 	bool failed = !batch->specs[0];

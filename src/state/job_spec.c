@@ -1,4 +1,4 @@
-// How the items of a batch become jobs: texts parsed, contexts and environments put together, once for many jobs.
+// How the items of a batch become jobs: what many jobs have in common, such as parsed texts and the environment, is made once.
 
 #include "state/job_spec.h"
 
@@ -87,7 +87,7 @@ static void parse_tag(struct job_spec *spec, const struct options *options, cons
 
 // ---- the environment ----
 
-// Is `entry` that of the variable `name`, which may be NULL?
+// True if `entry` ("NAME=VALUE") is of the variable `name`, which may be NULL.
 static bool is_of(const char *entry, const char *name) {
 	size_t len = name ? strlen(name) : 0;
 	return name && strncmp(entry, name, len) == 0 && entry[len] == '=';
@@ -102,7 +102,7 @@ static void enter_strings(struct job_spec *spec) {
 	}
 }
 
-// Makes the environment: the variables `all`, with those of the manifest in place of any of the same name.
+// Makes the environment: the variables `all`, in which those of the manifest replace any of the same name.
 static void make_env(struct job_spec *spec, char *const *all, const struct manifest_env *env, struct spec_parse *parse) {
 	FP_CLEANUP(free_later) struct manifest_pair *pairs = NULL;
 	size_t nall = 0, npairs = manifest_env_pairs(env, &pairs);
@@ -241,7 +241,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 
 // ---- an added job ----
 
-// True for the variables that tie a job to its run. An added job gets those of the run, not those of the process that adds it.
+// True for the variables that tie a job to its run. An added job gets the run's values of these, not those of the process that adds it.
 static bool is_of_run(const char *entry) {
 	return is_of(entry, "FAIRPAR_COOKIE") || is_of(entry, "FAIRPAR_POOL");
 }

@@ -1,5 +1,5 @@
-// Publishes the events of a run to its subscribers, and counts its jobs; does what follows from the end of a job, for its batch and for
-// the run, which may halt.
+// Publishes the events of a run to its subscribers, and counts its jobs; acts on the end of a job: tells its batch, and may halt the
+// run.
 
 #include "state/publish.h"
 
@@ -30,16 +30,16 @@ enum {
 struct publisher {
 	mutex lock;
 	struct tally tally;        // the counts that --halt and the exit status depend on; under the lock, as are the next two
-	uint64_t failed_batches;   // batches of which a job has failed
+	uint64_t failed_batches;   // number of batches in which a job has failed
 	struct result halted_by;   // of the job that met --halt
 	atomic_bool halted;        // --halt was met; written under the lock
-	struct run_stats *stats;   // gets each event first
+	struct run_stats *stats;   // gets each event before the subscribers
 	struct { event_fn *fn; void *arg; bool wants_output; } subscribers[SUBSCRIBERS];
 	size_t n;
 	bool wants_output;         // a subscriber wants EVENT_OUTPUT
 	bool (*flush)(struct run *run, enum publish_flush how); // or NULL
 	struct event_lost lost;        // the pending event of publish_lost(); under the lock
-	const struct batch *lost_batch; // … the batch of this event, or NULL: none is pending
+	const struct batch *lost_batch; // the batch of `lost`; NULL: no event is pending
 	char *stop_reason;             // publish_set_stop_reason(), or NULL; set once, under the lock
 	atomic_uint_least64_t resumed; // jobs that were done before this run
 	char run[ULID_LEN + 1];        // publish_run_id()
@@ -105,7 +105,7 @@ static void flush_lost(struct publisher *publisher) {
 	}
 }
 
-// Publishes the event, with the time of now: so events come in the order of their times. With the lock.
+// Publishes the event with the present time: so events come in the order of their times. With the lock.
 static void publish_locked(struct publisher *publisher, struct event *event) {
 	flush_lost(publisher);
 	event->at = now_ns();
@@ -252,7 +252,7 @@ static bool check_halt(struct run *run, const struct result *by) {
 }
 
 void run_start_no_more(struct run *run) {
-	retry_queue_stop(run->retry_queue); // first: a `finally` command is to know how these jobs have ended
+	retry_queue_stop(run->retry_queue); // first: a `finally` command must know how the jobs that wait there have ended
 	pool_shutdown(run->pool);
 	run_wake(run);
 }

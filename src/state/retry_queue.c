@@ -1,6 +1,6 @@
 // Jobs that wait for the time of their next attempt, without a slot.
 //
-// A list, by time. Workers add jobs, searching from its end: most pauses are as long as those before. The event loop takes jobs out.
+// A list, sorted by time. Workers insert jobs, searching from the end, because most pauses are equally long. The event loop takes jobs out.
 
 #include "state/run.h"
 
@@ -10,7 +10,7 @@
 struct retry_queue {
 	const struct retry_calls *calls;
 	mutex lock;
-	struct list jobs;    // sorted by job.due; of those due at the same time the one that was added first comes first
+	struct list jobs;    // sorted by job.due; jobs that are due at the same time are in the order in which they were added
 	bool stopped;
 };
 

@@ -1,4 +1,4 @@
-// The terminal: questions before jobs (-p), and jobs that get it for themselves (-o).
+// The terminal: questions before jobs (-p), and jobs that get the terminal for themselves (-o).
 
 #include "state/run.h"
 
@@ -18,7 +18,7 @@
 
 struct terminal {
 	int fd;
-	int cancel_fd; // readable when no answer counts any more
+	int cancel_fd; // readable once answers are not waited for any more
 };
 
 int terminal_open(struct run *run) {
@@ -60,7 +60,7 @@ void terminal_cancel(struct run *run) {
 	}
 }
 
-// Reads a line, which may end with the end of the input. Returns false if no answer is to be had.
+// Reads a line, which may end with the end of the input. Returns false if no answer can be read.
 static bool read_answer(const struct terminal *terminal, struct buf *answer) {
 	for (;;) {
 		struct pollfd fds[] = {{.fd = terminal->fd, .events = POLLIN}, {.fd = terminal->cancel_fd, .events = POLLIN}};

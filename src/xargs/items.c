@@ -183,7 +183,7 @@ static size_t add_block(struct xargs_items *items, const char *at, const char *e
 	return len;
 }
 
-// As add_block(), where an item may begin and *next was reached. *ret_status is ITEMS_LINE if the line is full.
+// Calls add_block() if an item may begin here and *next was reached; else returns 0. *ret_status is ITEMS_LINE if the line is full.
 static size_t try_block(struct xargs_items *items, const char *at, const char *end, const char **next, enum items_status *ret_status) {
 	bool begins = items->has_blocks && at >= *next && items->item.len == 0 && !items->seen && items->state == IN_SPACE;
 	size_t len = begins ? add_block(items, at, end, next) : 0;
@@ -193,7 +193,7 @@ static size_t try_block(struct xargs_items *items, const char *at, const char *e
 	return len;
 }
 
-// True if the item that was read is the end-of-file string.
+// True if the item that was read is the end-of-file string (-E).
 static bool is_eof(const struct xargs_items *items) {
 	const char *eof = items->options->items.eof;
 	return eof && strcmp(buf_str(&items->item), eof) == 0;
@@ -201,7 +201,7 @@ static bool is_eof(const struct xargs_items *items) {
 
 // ---- items ----
 
-// The item has ended at a delimiter.
+// Ends the item at a delimiter.
 static enum items_status end_item(struct xargs_items *items, bool line_ends) {
 	if (is_eof(items)) {
 		return finish(items);
@@ -212,7 +212,7 @@ static enum items_status end_item(struct xargs_items *items, bool line_ends) {
 	return add_item(items, line_ends);
 }
 
-// A newline outside of quotes.
+// Handles a newline outside of quotes.
 static enum items_status end_line(struct xargs_items *items) {
 	if (!is_blank(items->before)) {
 		++items->lines;
@@ -242,7 +242,7 @@ static enum items_status write_byte(struct xargs_items *items, char c) {
 	return ITEMS_MORE;
 }
 
-// A byte of literal items.
+// Handles one byte of literal items (-0, -d).
 static enum items_status read_literal(struct xargs_items *items, char c) {
 	if (c != items->options->items.delimiter) {
 		return write_byte(items, c);
@@ -253,7 +253,7 @@ static enum items_status read_literal(struct xargs_items *items, char c) {
 	return add_item(items, /* line_ends */ true);
 }
 
-// One byte.
+// Handles one byte of other items.
 static enum items_status read_byte(struct xargs_items *items, char c) {
 	if (items->options->items.literal) {
 		return read_literal(items, c);
@@ -317,7 +317,7 @@ static enum items_status next_bytes(struct xargs_items *items, const char *mem, 
 
 // ---- the end ----
 
-// The bytes have ended, maybe inside an item.
+// Handles the end of the input, which may be inside an item.
 static enum items_status end_input(struct xargs_items *items) {
 	bool literal = items->options->items.literal;
 	items->ended = true;

@@ -47,11 +47,11 @@ struct xargs_input {
 	int fd;
 	char *chunk;
 	size_t at, end;            // the unread part of the chunk
-	bool is_read;              // no more bytes come
+	bool is_read;              // the input was read to its end
 	int error;                 // of the last read, or 0
 	struct xargs_items items;
 	bool has_line;             // items.pack is the line of the next command
-	bool has_ended;            // no more lines come
+	bool has_ended;            // there are no more lines
 	bool is_closed;            // the queue is closed, too
 	bool has_failed;           // exit status 1
 };
@@ -63,7 +63,7 @@ struct xargs_run {
 	struct pool *pool;
 	struct queue *queue;       // of the work that makes the next line; it holds one at most
 	int wake_fd;               // wakes the loop (base/io.h)
-	int stop_fd;               // the same for whoever reads: readable once the run is cut short
+	int stop_fd;               // wakes the worker that reads the input: readable once the run is cut short
 	atomic_bool idle, is_stopped;
 	atomic_bool has_failed;    // a job has failed
 	atomic_int stop_code;      // exit status that a job has stopped the run with, or 0
@@ -76,7 +76,7 @@ struct xargs_run {
 
 	// of the main thread
 	int signal_fd;
-	int signal;                // that ends the run, or 0
+	int signal;                // the signal that ends the run, or 0
 	bool killing;              // a second signal came
 	unsigned slots, max_slots;
 };
@@ -117,7 +117,7 @@ static struct xargs_worker *worker_state_of(struct worker *worker) {
 
 // ---- results ----
 
-// Starts nothing more. From any thread.
+// Lets no more commands start. From any thread.
 static void stop_run(struct xargs_run *run) {
 	atomic_store_release(&run->is_stopped, true); // pairs with the loads of it
 	wakeup_post(run->stop_fd);
@@ -229,7 +229,7 @@ static bool read_chunk(struct xargs_run *run, bool waits) {
 	return true;
 }
 
-// Packs the next line, unless it is there. Returns false if none comes any more, or as await() does.
+// Packs the next line, unless it is packed already. Returns false if there are no more lines, or as await() does.
 static bool pack_line(struct xargs_run *run, bool waits) {
 	struct xargs_input *input = &run->input;
 	while (!input->has_line && !input->has_ended) {
@@ -249,10 +249,10 @@ static bool pack_line(struct xargs_run *run, bool waits) {
 	return input->has_line;
 }
 
-// To be called once when no line comes any more: says what was wrong with the input, and closes the queue.
+// To be called once, when there are no more lines: prints what was wrong with the input, and closes the queue.
 static void end_input(struct xargs_run *run) {
 	struct xargs_input *input = &run->input;
-	if (!atomic_load_acquire(&run->is_stopped)) { // a run that was stopped does not say so: xargs would not have got here
+	if (!atomic_load_acquire(&run->is_stopped)) { // if the run was stopped, prints no error: xargs would not have read so far
 		if (input->items.error) {
 			diag_note("%s", input->items.error);
 		} else if (input->error) {
@@ -311,8 +311,8 @@ struct quoting {
 	bool plain, plain_in_double, apostrophe;
 };
 
-// Finds out whether the word may stand without quotes, and whether it may stand in "…", where a blank and an apostrophe may. A
-// character that is special only in some places stands without quotes in the others, and may stand in "…" in these.
+// Finds out whether the word may stand without quotes, and whether in "…", as a blank and an apostrophe may. A character that is
+// special only in some places may stand without quotes in the other places, and in "…" in those.
 static struct quoting find_quoting(const char *word, size_t len) {
 	struct quoting quoting = {.plain = len > 0, .plain_in_double = true, .apostrophe = false};
 	for (size_t i = 0; i < len;) {
@@ -524,8 +524,8 @@ static void run_line(struct xargs_run *run, struct xargs_worker *state, size_t n
 	} while (done < nargs && !atomic_load_acquire(&run->is_stopped));
 }
 
-// Makes the next line, and the one behind it as far as its input is there: so far does xargs read before it sees how a command
-// has ended. Returns whether there is a line to be run, which is in state->args and *ret_nargs.
+// Makes the next line, and the line behind it as far as its input has come: xargs, too, reads so far before it sees how a command has
+// ended. Returns whether there is a line to be run, which is in state->args and *ret_nargs.
 static bool make_line(struct xargs_run *run, struct xargs_worker *state, size_t *ret_nargs) {
 	struct xargs_input *input = &run->input;
 	struct pack *pack = &input->items.pack;

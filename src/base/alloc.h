@@ -1,7 +1,7 @@
 // Allocation calls that never return NULL: if there is no memory, they end the run.
 //
-// Some hundred places could do nothing useful about a failed allocation, and half a treatment loses items. So all of
-// them allocate by these calls: the message names the size, and the run ends with status 255 by diag_die().
+// About a hundred places could do nothing useful about a failed allocation, and if they handled it incompletely, items would be lost.
+// So all of them allocate by these calls: the message names the size, and the run ends with status 255 by diag_die().
 
 #pragma once
 

@@ -276,7 +276,7 @@ static bool worker_find(struct worker *worker, struct deferred *deferred) {
 		if (may_start || group_is_for_last(group)) {
 			may_start = !pool->config.hooks.gate;
 			bool begun = worker_dispatch(worker, pool_now(pool), deferred);
-			groups_wake(pool, deferred); // chain: one wakes the next, as long as there is more [E3]
+			groups_wake(pool, deferred); // a chain: each worker that is woken wakes the next, as long as there is more work [E3]
 			if (begun || deferred->any) {
 				return true;
 			}

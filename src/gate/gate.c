@@ -93,7 +93,7 @@ void gate_close(struct run *run) {
 	}
 }
 
-// ---- what is checked, without the lock: each appends what keeps jobs from starting, or nothing ----
+// ---- the checks, made without the lock: each check appends to `why` what keeps jobs from starting, or nothing ----
 
 // Says once that /proc does not tell the option's figure, with errno (0: it is not there): jobs do not wait for it.
 static void report_missing(struct gate *gate, const char *option) {

@@ -49,7 +49,8 @@ struct pilot_step {
 	uint64_t due;         // when to step again, if nothing happens before
 };
 
-// Gives each pilot its order, and changes its state accordingly. `demand`: how many more slots could be used now.
+// Sets the `order` of each pilot, which the caller is to carry out, and changes the pilot's state accordingly. `demand`: how many more
+// slots could be used now.
 struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now);
 
 // Pilot `i` has sent its hello.

@@ -236,9 +236,10 @@ static enum input_status next_csv(struct lines *lines, struct line *ret_line, st
 	return joint_end(&lines->csv, status, ret_line);
 }
 
-// Reads the next record. Returns INPUT_RECORD with *ret_line, borrowed until the next call, which may be changed unless the
-// source is FROM_ARGS; its `bad` says whether it can be an item. Or INPUT_WAIT, if there are no bytes yet and reading would
-// block; INPUT_END; or INPUT_ERROR with the message ("cannot read 'FILE': CAUSE") appended to `error`.
+// Reads the next record. Returns INPUT_RECORD with the record in *ret_line, borrowed until the next call: its text may be changed unless
+// the source is FROM_ARGS; ret_line->bad says why it cannot be an item, or is NULL. Returns INPUT_WAIT if there are no bytes yet and
+// reading would block; INPUT_END if there is no further record; INPUT_ERROR with the message ("cannot read 'FILE': CAUSE") appended to
+// `error`.
 static enum input_status lines_next(struct lines *lines, struct line *ret_line, struct buf *error) {
 	if (!lines->has_rules) {
 		return next_line(lines, ret_line, error);

@@ -53,7 +53,7 @@ struct blockfeed {
 	bool ended;              // the stream has ended
 	bool done;
 	bool left_is_lost;       // what was not dealt out is dropped
-	bool cutting;            // the round's bytes have been read
+	bool cutting;            // the bytes of this round (begin_round()) have been read: now blocks are cut off
 	bool first, cut_any;     // in this round: no cut was tried yet; a block was cut off
 	size_t left;             // bytes to read in this round
 	struct buf data;         // the bytes that were read from a stream, or that are searched of a file
@@ -218,6 +218,7 @@ static enum data_status grow(struct blockfeed *feed) {
 	return DATA_AGAIN;
 }
 
+// Begins a round: the bytes that the splitter wants are read, then blocks are cut off until no whole one is left.
 static void begin_round(struct blockfeed *feed) {
 	buf_drop(&feed->data, feed->at);
 	feed->at = 0;
@@ -663,7 +664,7 @@ struct blockfeed *blockfeed_open(const struct pipe_config *config) {
 	if (options->round_robin) {
 		unsigned long most = config->nofile / FDS_PER_JOB;
 		feed->most_jobs = most == 0 ? 1 : most < config->slots ? (unsigned)most : config->slots;
-		++feed->blocks.most; // one block is filled, one is dealt out, and each job has its first
+		++feed->blocks.most; // room for the first block of each job, a block that is filled, and one that is dealt out
 	}
 	if (options->tee ? of_parts && tee_file_check(options->tee_file) != 0 : rules_open(feed) != 0 || (of_parts && parts_open(feed) != 0)) {
 		blockfeed_close(feed);

@@ -32,7 +32,7 @@ struct dealer {
 	const struct pipe_config *config;
 	struct consumer *newest;  // the list of all consumers, which only the event loop uses
 	mutex lock;           // guards what follows
-	struct list consumers; // the one that has waited longest is first
+	struct list consumers; // those whose job still reads; the one that has waited longest for a portion is first
 	unsigned readers;
 	bool room_wanted;          // the event loop has a portion that there was no room for
 	bool due;             // a worker sleeps though its job has a small portion

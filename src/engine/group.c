@@ -145,8 +145,9 @@ void groups_wake(struct pool *pool, struct deferred *deferred) {
 
 // ---- threads ----
 
-// EAGAIN: there are as many threads as there can be, which is no failure as long as the group has one. If the group has none, the start is tried
-// again when an item ends.
+// To be called when a worker's thread could not be started (EAGAIN: the system allows no more threads). The group goes on with the
+// threads it has, if one of them can take items. If none can, the start is tried again when an item ends; if no item runs
+// that could end, fairpar ends with a message.
 static void worker_not_started(struct worker *worker, int error, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;

@@ -142,7 +142,7 @@ struct queue_attrs {
 	int32_t priority;          // higher first; the lower ones together still get a sixteenth, in turn
 	uint32_t max_parallel;     // running items at most; 0 = no limit
 	bool long_running;         // each item runs on a dedicated thread, without a slot, uncharged; fixed by the first open
-	bool prefer_fairness;      // items with WORK_LOCAL go to the tail of the queue instead
+	bool prefer_fairness;      // WORK_LOCAL is ignored: items that have it go to the tail of the queue, too
 	uint64_t start_interval;   // least nanoseconds between two dispatches from the queue (its rate), or 0; its last item does not wait
 	bool paused;               // no item of the queue is dispatched, and the queue gains no share meanwhile
 	size_t low_water;          // bytes; see hooks.low; 0 = never called

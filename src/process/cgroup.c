@@ -127,8 +127,8 @@ static int move_to_leaf(struct cgroup_root *root) {
 
 // ---- the root ----
 
-// Removes the groups of killed fairpars, which are empty by now or soon; and in these the groups of a fairpar that ran in one of
-// them.
+// Removes the groups that killed fairpars have left, unless processes are still in them. If a job in such a group was a fairpar that
+// was killed, too, its groups are inside, and are removed first.
 static void remove_leftovers(int dir_fd, const char *path) {
 	int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;

@@ -118,8 +118,5 @@ bool group_has_work(struct pool *pool, struct group *group) {
 	if (group->reserver) {
 		return group_is_for_reserver(group) || backfill_find(pool, group);
 	}
-	if (group->waiting >= WAITING_MOST) {
-		return false;
-	}
-	return fair_is_eligible(&group->fair) && group->running < group->fair.slots;
+	return group->waiting < WAITING_MOST && fair_is_eligible(&group->fair) && group->running < group->fair.slots;
 }

@@ -202,11 +202,6 @@ static void limit_step(struct time_limit *limit, const struct options *options, 
 	limit->due = term_seq_due(seq, limit->nsent++, now);
 }
 
-// What is left of a command that was ended by the limit, and may still get a signal; or NULL.
-static const struct pidfd_entry *limit_left(const struct time_limit *limit) {
-	return limit->nsent > 0 && limit->due != TIME_NEVER ? pidfd_set_running(&limit->targets) : NULL;
-}
-
 // Answers the server of a pool whose number of slots is found by measuring (-j auto): sends how busy the command is. With
 // `spares` no more than `width` processors count, because spare slots count as busy by themselves.
 static void send_observation(struct client *client, const struct plain_child *child, uint32_t width, bool spares, struct activity *activity) {
@@ -253,7 +248,7 @@ static bool attend(struct client *client, const struct options *options, struct 
 		if (!has_ended || left) {
 			limit_step(&limit, options, child);
 		}
-		left = has_ended ? limit_left(&limit) : NULL;
+		left = has_ended && limit.nsent > 0 && limit.due != TIME_NEVER ? pidfd_set_running(&limit.targets) : NULL; // may still get a signal
 		struct client_event event = {.type = CLIENT_RANK};
 		while (client && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
 			event = client_next(client);

@@ -94,27 +94,7 @@ static void flush(struct explain_lines *lines, const char *what) {
 	lines->n = 0;
 }
 
-// Adds for which machines the next item of the queue waits. Returns false if it does not wait for a machine.
-static bool add_host_reason(struct buf *line, const struct run *run, const struct queue_view *view) {
-	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
-	if (!run->hosts || view->is_long) {
-		return false;
-	}
-	if (view->wait == QUEUE_SLOTS && view->slots == 0) {
-		buf_adds(line, "the next waits for a machine: none is connected");
-		return true;
-	}
-	if (view->wait != QUEUE_LIMIT || !hosts_describe_limit(run->hosts, view->name, &what)) {
-		return false;
-	}
-	buf_printf(line, "the next waits for %s", text_shows(buf_str(&what)));
-	return true;
-}
-
 static void add_reason(struct buf *line, const struct run *run, const struct queue_view *view) {
-	if (add_host_reason(line, run, view)) {
-		return;
-	}
 	switch (view->wait) {
 	case QUEUE_NEXT: {
 		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
@@ -128,9 +108,15 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 	case QUEUE_HELD:
 		buf_adds(line, "the next waits behind the job of its batch that waits");
 		break;
-	case QUEUE_LIMIT:
-		buf_printf(line, "the next waits for its limit of %u at once", (unsigned)view->limit);
+	case QUEUE_LIMIT: {
+		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+		if (run->hosts && !view->is_long && hosts_describe_limit(run->hosts, view->name, &what)) {
+			buf_printf(line, "the next waits for %s", text_shows(buf_str(&what)));
+		} else {
+			buf_printf(line, "the next waits for its limit of %u at once", (unsigned)view->limit);
+		}
 		break;
+	}
 	case QUEUE_RATE: {
 		char rate[RATE_TEXT];
 		buf_printf(line, "the next waits for its rate of %s: next start in %.1fs", rate_show(rate, view->interval),
@@ -138,6 +124,10 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 		break;
 	}
 	case QUEUE_SLOTS:
+		if (run->hosts && !view->is_long && view->slots == 0) {
+			buf_adds(line, "the next waits for a machine: none is connected");
+			break;
+		}
 		if (!view->is_long && view->slots < run->slots_bounds.most && run->leases) {
 			buf_adds(line, "the next waits for another slot for the run");
 			break;

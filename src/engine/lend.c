@@ -7,8 +7,9 @@
 
 // ---- lending ----
 
-static void lend(struct worker *worker, struct deferred *deferred) {
-	struct pool *pool = worker->pool;
+void pool_lend(struct pool *pool, struct worker *worker) {
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
 	struct group *group = worker->group;
 	struct queue *queue = worker->queue;
 	verify(queue);
@@ -25,13 +26,16 @@ static void lend(struct worker *worker, struct deferred *deferred) {
 		fair_done(&group->fair, &queue->fair, now);
 	}
 	worker->lending = LENDS;
-	group_wake(pool, group, deferred);
-	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker looks for work now and reports that
-		pool->surplus_reported = deferred->surplus = deferred->any = true;
+	group_wake(pool, group, &deferred);
+	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker looks for work now, which would report that
+		pool->surplus_reported = deferred.surplus = deferred.any = true;
 	}
+	pool_leave(pool, &deferred);
 }
 
-static void reclaim(struct worker *worker, bool waits, struct deferred *deferred) {
+void pool_reclaim(struct pool *pool, struct worker *worker, bool waits) {
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
 	if (worker->lending != KEEPS && !waits) {
 		front_give_back(worker);
 	} else if (worker->lending == LENDS) {
@@ -39,20 +43,7 @@ static void reclaim(struct worker *worker, bool waits, struct deferred *deferred
 		worker->back = (struct front){.queue = worker->queue, .worker = worker};
 		front_add(&worker->back);
 	}
-	group_wake(worker->pool, worker->group, deferred);
-}
-
-void pool_lend(struct pool *pool, struct worker *worker) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
-	lend(worker, &deferred);
-	pool_leave(pool, &deferred);
-}
-
-void pool_reclaim(struct pool *pool, struct worker *worker, bool waits) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
-	reclaim(worker, waits, &deferred);
+	group_wake(pool, worker->group, &deferred);
 	pool_leave(pool, &deferred);
 }
 
@@ -67,34 +58,35 @@ bool worker_keeps_slots(struct worker *worker) {
 
 void worker_wait_begin(struct worker *worker) {
 	struct pool *pool = worker->pool;
-	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
 	++worker->group->waiting;
-	++worker->queue->holds;
+	++worker->queue->holds; // before the slots are lent, which the next item of the queue would take
 	queue_set_pause(worker->queue);
-	lend(worker, &deferred);
-	pool_leave(pool, &deferred);
+	mutex_unlock(&pool->lock);
+	pool_lend(pool, worker);
 }
 
 void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal) {
 	struct pool *pool = worker->pool;
+	struct group *group = worker->group;
 	struct queue *queue = worker->queue;
 	struct deferred deferred = DEFERRED_INIT;
+	pool_reclaim(pool, worker, /* waits */ refusal); // before the queue goes on, behind this item
 	mutex_lock(&pool->lock);
-	--worker->group->waiting;
+	--group->waiting;
 	--queue->holds;
 	queue->limit_left = pool_now(pool);
 	queue->limit_why = why;
 	queue_set_pause(queue);
-	reclaim(worker, /* waits */ true, &deferred);
+	group_wake(pool, group, &deferred);
 	pool_leave(pool, &deferred);
 	mutex_lock(&pool->lock);
 	// a pool that was shut may lose all of its slots for good. The load pairs with begin_termination()
-	while (worker->lending != KEEPS && (!pool->shut || worker->group->fair.slots > 0) && refusal && !atomic_load_acquire(refusal)) {
+	while (worker->lending != KEEPS && (!pool->shut || group->fair.slots > 0) && !atomic_load_acquire(refusal)) {
 		cond_wait(&worker->wake, &pool->lock);
 	}
-	reclaim(worker, /* waits */ false, &deferred);
-	pool_leave(pool, &deferred);
+	mutex_unlock(&pool->lock);
+	pool_reclaim(pool, worker, /* waits */ false);
 }
 
 void waiting_wake(struct pool *pool) {

@@ -277,9 +277,8 @@ unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin
 
 unsigned host_target_slots(const struct host *host) {
 	unsigned given = configured_slots(host->hosts, host->listed);
-	bool has_changed = host->listed->cpus != host->login->cpus; // since the worker was told
-	unsigned slots = given > 0 && (has_changed || given < host->offered) ? given : host->offered;
-	return host->is_removed || host->offered == 0 ? 0 : (unsigned)u64_minus(slots, host->stuck);
+	bool may_give = host->listed->cpus != host->login->cpus || given < host->offered; // the list has changed since the worker was told
+	return host->is_removed || host->offered == 0 ? 0 : (unsigned)u64_minus(given > 0 && may_give ? given : host->offered, host->stuck);
 }
 
 void host_release_removed(struct host *host) {

@@ -180,7 +180,6 @@ char *output_reader_last_line(const struct output_reader *reader);
 void child_views_take(struct child_view *views, size_t n, void (*fn)(void *arg, const struct child_view *), void *arg);
 
 struct memory_claim;
-
 struct child_config {
 	const char *path;            // program file, already searched
 	char *const *argv;           // NULL-terminated

@@ -177,4 +177,7 @@ run_block() {
 	while read -r function; do
 		grep -rqE "\b$function\(" --include='*.h' "$root/src" || fail "the map has a function $function that is not there"
 	done < <(grep -oE '[a-z_]+\(\)' <<<"$map" | tr -d '()' | sort -u)
+	while read -r file; do
+		[[ -e $root/src/$file ]] || fail "base/locks.def has a file $file that is not there"
+	done < <(sed -n 's|^LOCK([A-Z_]*, "\([a-z_]*/[^"]*\.[ch]\)".*|\1|p' "$root/src/base/locks.def")
 }

@@ -258,7 +258,7 @@ static const char *find_program(const struct payload *payload, char *const *env,
 		return payload->child.path;
 	}
 	const char *path = env_find(env, "PATH", 4);
-	return path && program_search(path + 5, name, file) == 0 ? buf_str(file) : payload->child.path;
+	return path && path[4] == '=' && program_search(path + 5, name, file) == 0 ? buf_str(file) : payload->child.path;
 }
 
 static void run_child(struct remote_job *job, const struct context *context, char **env, void *stack_top, struct job_end *ret_end) {

@@ -411,10 +411,10 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wak
 	if (hosts->machines == 0) {
 		pool_add_slots(pool, -(int)slots);
 	}
+	fit_descriptors(hosts); // before there are threads
 	if (hosts->npilots > 0 && pilots_open(hosts) != 0) {
 		return diag_error("cannot start a thread for pilots: %s", strerror(errno));
 	}
-	fit_descriptors(hosts);
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct host *host = hosts->hosts[i];
 		mutex_lock(&hosts->lock);

@@ -134,7 +134,7 @@ enum host_state {
 	HOST_HELD,        // connected, but its load or memory lets no job start
 	HOST_LOST,        // has lost its connection, and fairpar tries to connect again
 	HOST_UNREACHABLE, // could not be connected, and fairpar tries again
-	HOST_ENDED,       // could not be connected, because its Slurm allocation has ended: every further attempt fails; never in a view
+	HOST_ENDED,       // cannot be connected: its Slurm allocation has ended, or there are too few descriptors; never in a view
 	HOST_REMOVED,     // is not named by its --sshloginfile any more; only in a view
 };
 

@@ -26,6 +26,10 @@ static FP_INLINE unsigned number_take(struct pool *pool, unsigned below) {
 	return (unsigned)word * 64 + bit + 1;
 }
 
+static void number_give(struct pool *pool, unsigned number) {
+	pool->numbers[(number - 1) / 64] &= ~(UINT64_C(1) << ((number - 1) % 64));
+}
+
 // Waits until the worker is woken or all is over: on top of the idle stack, so that the worker with the warmest cache is woken first. The reserver is
 // not in the stack: it is woken for its item. Nor is the timer, which is taken when the stack is empty, and wakes by itself when its time has come.
 static void worker_park(struct worker *worker) {
@@ -360,7 +364,7 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	struct queue *queue = worker->queue;
 	worker->queue = NULL;
 	let_pass(worker, deferred);
-	pool->numbers[(worker->slot - 1) / 64] &= ~(UINT64_C(1) << ((worker->slot - 1) % 64));
+	number_give(pool, worker->slot);
 	uint64_t now = pool_now(pool);
 	if (worker->lending == KEEPS) {
 		finish_on_slots(worker, queue, status, now);

@@ -126,13 +126,9 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 	case QUEUE_SLOTS:
 		if (run->hosts && !view->is_long && view->slots == 0) {
 			buf_adds(line, "the next waits for a machine: none is connected");
-			break;
-		}
-		if (!view->is_long && view->slots < run->slots_bounds.most && run->leases) {
+		} else if (!view->is_long && view->slots < run->slots_bounds.most && run->leases) {
 			buf_adds(line, "the next waits for another slot for the run");
-			break;
-		}
-		if (view->slots == 1) {
+		} else if (view->slots == 1) {
 			buf_printf(line, "the next waits for %s", view->is_long ? "the long-running job to end (--max-long)"
 			                                                        : "its turn: the only slot is taken");
 		} else {

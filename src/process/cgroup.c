@@ -3,8 +3,8 @@
 // All facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst. https://systemd.io/CGROUP_DELEGATION
 // says which cgroup a program may use as its own, and that the program itself must move to a leaf before it makes groups there.
 //
-// A job writes itself into its group before it executes. CLONE_INTO_CGROUP would save the lock that this move takes, but it needs
-// clone3(2), which no C library offers: with a stack for the child that would be assembler for each kind of machine.
+// A job's process enters the job's group before it executes the program. CLONE_INTO_CGROUP would save the kernel lock that this move
+// takes, but this flag needs clone3(2), which no C library offers: the call would have to be written in assembler for each architecture.
 
 #include "process/cgroup.h"
 
@@ -35,7 +35,7 @@ static const char *group_file(unsigned number, const char *file, char name[stati
 	return name;
 }
 
-// O_CREAT is for plain directories, in which tests make groups: the kernel makes the files of a cgroup.
+// Opens a file of a cgroup for writing. Only tests need O_CREAT, as they use plain directories: in a cgroup the kernel makes the files.
 static int control_open(const struct cgroup_root *root, const char *path) {
 	return openat(root->fd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 }
@@ -72,7 +72,7 @@ static bool control_has(const struct cgroup_root *root, const char *path, const 
 
 // ---- the leaf ----
 
-// Returns whether the group holds only this process and its descendants. Processes of other pid namespaces show as 0 (cgroups(7)).
+// Returns whether the group holds only this process and its descendants. Processes of other pid namespaces show as pid 0.
 static bool holds_ours_alone(const struct cgroup_root *root) {
 	struct proctree ours = PROCTREE_INIT, there = PROCTREE_INIT;
 	proctree_add_tree(&ours, getpid());
@@ -99,11 +99,11 @@ static void move_all(const struct cgroup_root *root, const char *from, const cha
 
 static void move_from_leaf(struct cgroup_root *root, const char *leaf, const char *leaf_procs) {
 	move_all(root, leaf_procs, "cgroup.procs");
-	unlinkat(root->fd, leaf, AT_REMOVEDIR); // if that fails, the leaf stays, with this process in it
+	unlinkat(root->fd, leaf, AT_REMOVEDIR); // fails if a process is still in the leaf: then the leaf stays
 }
 
-// A group with processes has no controllers for the groups below it ("no internal process constraint"), so all its processes,
-// which are ours, go to a leaf. Returns 0, or -1 with errno.
+// The kernel enables no controllers below a group that has processes of its own ("no internal process constraint"). So this moves the
+// group's processes, which are ours, to a group below it (a leaf), and then enables the controller. Returns 0, or -1 with errno.
 static int move_to_leaf(struct cgroup_root *root) {
 	char leaf[NAME_BYTES], procs[NAME_BYTES];
 	group_file(0, "", leaf);
@@ -111,7 +111,7 @@ static int move_to_leaf(struct cgroup_root *root) {
 	if (mkdirat(root->fd, leaf, 0755) != 0) {
 		return -1;
 	}
-	// some processes may start others while they are moved
+	// several tries, as processes may start new ones in the group while they are moved
 	for (unsigned i = 0; i < MOVES && holds_ours_alone(root); ++i) {
 		move_all(root, "cgroup.procs", procs);
 		if (control_write(root, "cgroup.subtree_control", "+memory") == 0) {
@@ -148,8 +148,8 @@ static void remove_leftovers(int dir_fd, const char *path) {
 	closedir(dir);
 }
 
-// Enables the memory controller for the groups below. `is_own`: this process is in the cgroup, which may have been made for something else,
-// so no other process may be in it; this also excludes the root cgroup, in which fairpar must not make groups. Returns NULL or the cause.
+// Enables the memory controller for the groups below `root`. `is_own`: `root` is the group that this process was started in; it must hold no
+// foreign process, as it may serve something else. (So it is never the machine's root cgroup.) Returns NULL, or the reason for a failure.
 static const char *enable(struct cgroup_root *root, bool is_own) {
 	if (!control_has(root, "cgroup.controllers", "memory")) {
 		return "it has no memory controller";
@@ -222,7 +222,7 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 		errno = error;
 		return -1;
 	}
-	// these files are not in every kernel
+	// failures do not matter: not every kernel has these files
 	control_write(root, group_file(group.number, "memory.swap.max", name), "0");
 	control_write(root, group_file(group.number, "memory.oom.group", name), "1");
 	*ret_group = group;
@@ -241,7 +241,7 @@ uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group)
 	struct buf text;
 	uint64_t peak = strtoull(group_read(root, group->number, "memory.peak", &text), NULL, 10);
 	buf_fini(&text);
-	uint64_t file, shmem; // `shmem` is a part of `file`
+	uint64_t file, shmem; // the kernel counts shared memory (`shmem`) in `file`, too, but cannot just drop it
 	const char *stat = group_read(root, group->number, "memory.stat", &text);
 	bool known = proc_find_number(stat, "file", &file) && proc_find_number(stat, "shmem", &shmem);
 	uint64_t cache = known && file > shmem ? file - shmem : 0;

@@ -11,8 +11,8 @@
 // The group below which the jobs' groups are made.
 struct cgroup_root {
 	int fd;            // O_PATH descriptor of the group's directory, or -1
-	bool in_leaf;      // this process has moved to a leaf group below, so that the memory controller could be enabled here
-	atomic_uint made;  // the NUMBER of the last group that was made, so that each name is used once
+	bool in_leaf;      // this process has moved to a child group (a leaf), as a group with processes in it cannot enable the memory controller
+	atomic_uint made;  // the NUMBER in the name of the last group that was made; it counts up, so that each name is used once
 };
 
 // The group of one job.
@@ -39,8 +39,8 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 // True if the kernel has killed a process of the group for want of memory.
 bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group);
 
-// Returns the peak of the group's memory in bytes (memory.peak, since Linux 5.19) less the file cache that it has now, which the
-// kernel counts but may reclaim at any time; 0: not known. Cache of files that the job has removed cannot be subtracted.
+// Returns the peak of the group's memory in bytes (memory.peak, since Linux 5.19) minus the file cache that the group has now, as the
+// kernel may reclaim this cache at any time; 0: not known. The peak may still include the cache of files that were removed since.
 uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group);
 
 // Kills the processes that the job has left in the group, waits for their end for at most a second, and removes the group. A group

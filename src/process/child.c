@@ -25,7 +25,7 @@
 enum {
 	GUARDIAN_AFTER_MS = 10, // a job that has lived this long is worth a guardian, whose start costs about 1 ms
 	STOPPED_AFTER_MS = 1000, // how long after its start a job is checked, once, for a stop by the terminal
-	DRAIN_GRACE_MS = 1000,   // how long what a grandchild writes after the child's end is still read
+	DRAIN_GRACE_MS = 1000,   // how long after the child's end the output of its descendants is still read
 };
 
 void *child_stack_create(void) {
@@ -44,7 +44,7 @@ struct child {
 	int paused[STREAM_ERR + 1]; // descriptors of the streams that are not read until ROOM is readable, or -1
 	uint64_t time_due;          // when to call children_time_out(), or TIME_NEVER
 	uint64_t stop_due;          // when to look whether the terminal has stopped the child, or TIME_NEVER
-	uint64_t linger_until;      // once the child is a zombie: until when to wait for the rest of its group; 0: the child is no zombie yet
+	uint64_t linger_until;      // until when to wait for the rest of the group of a child that was made to end and is a zombie; 0: no such wait yet
 };
 
 enum { END = STREAM_ERR + 1, IN, MORE, ROOM };
@@ -55,9 +55,9 @@ static bool is_shortage(int error) {
 	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-// For a child that inherits our stdout or stderr, `fd`. A program may set O_NONBLOCK and leave it so for all that share the open
-// file description (fcntl(2), F_SETFL): what others then write into a full pipe is lost. So if `fd` is a pipe, returns another
-// description of it, for the child alone; else -1: the child shares ours, which is made to block again.
+// `fd` is our stdout or stderr, which a child is to inherit. A program may set O_NONBLOCK, which then holds for all processes that share the
+// open file description (fcntl(2), F_SETFL): what these write into a full pipe is lost. So if `fd` is a pipe, returns a descriptor with an
+// open file description of its own, for the child alone; else -1: the child shares ours. The description that the child gets is made to block.
 static int open_own(int fd) {
 	char path[32];
 	struct stat stat;
@@ -119,20 +119,20 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 	}
 }
 
-// Waits for the memory that the child needs, if it has not got that. Returns false if the child was cancelled meanwhile.
+// Waits for the memory that the child needs, unless its claim is open already. Returns false if the child was refused meanwhile.
 static bool child_claim(struct child *child) {
 	const struct child_config *config = child->config;
 	return !config->claim || config->claim->is_open
 		|| memory_claim_open(&child->children->memory, config->claim, config->memory, config->label, children_refusal(child->children, config->cleanup));
 }
 
-// Starts the child, if need be by several tries. Returns false if it was cancelled, or with the error in ret_error->error.
+// Starts the child, if need be by several tries. Returns false if the child was refused (ret_error->error is 0), or could not be started.
 static bool child_try_until(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
 	const atomic_bool *refusal = children_refusal(child->children, child->config->cleanup);
 	struct start_backoff backoff = {.pause = 0};
 	for (;;) {
 		*ret_error = (struct spawn_error){.error = 0};
-		// acquire: pairs with the store of begin_termination(); what slips through is caught by [C3]
+		// acquire: pairs with the store of begin_termination(); a child that is being started then is ended by children_list() ([C3])
 		if (atomic_load_acquire(refusal)) {
 			return false;
 		}
@@ -143,7 +143,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 		}
 		if (ret_error->step == SPAWN_CGROUP && !is_shortage(ret_error->error)
 		    && memory_claim_renounce(&child->children->memory, child->config->claim, ret_error->error)) {
-			(void)child_claim(child); // if the claim is refused, the next look at `refusal` finds it
+			(void)child_claim(child); // if the claim is refused, `refusal` is set, and the next round returns
 			continue;
 		}
 		if (!is_shortage(ret_error->error)
@@ -154,7 +154,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 	}
 }
 
-// Has the guardian unlink the file if fairpar is killed before the child ends. NULL: the guardian unlinks nothing any more.
+// Has the guardian unlink the file `path` if fairpar is killed before the child ends. NULL: it unlinks no file of this child any more.
 static void child_guard_file(const struct child *child, const char *path) {
 	if (child->config->unlink_path) {
 		guardian_set_path(&child->children->guardian, child->running.slot, path);
@@ -186,7 +186,7 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 
 // ---- RUNNING, ENDING ----
 
-// Takes what the stream holds; if there is no room for it, the stream is not read until there is.
+// Reads what the stream holds. If the output reader has no room for more, the stream is not read until there is room again.
 static void child_read_stream(struct child *child, enum child_stream stream) {
 	struct pollfd *from = &child->fds[stream];
 	const struct output_reader *reader = child->config->output_reader;
@@ -200,7 +200,7 @@ static void child_read_stream(struct child *child, enum child_stream stream) {
 	}
 }
 
-// Waits for something to happen, takes the output that is there, and writes to the child's stdin what it can take.
+// Waits for an event, at most until `until`; reads the output that is there, and writes as much to the child's stdin as the pipe takes.
 static void child_poll(struct child *child, uint64_t until) {
 	nfds_t n_fds = child->fds[ROOM].fd >= 0 ? ROOM + 1 : child->config->stdin_writer ? MORE + 1 : END + 1;
 	int ready = poll(child->fds, n_fds, poll_ms(until));
@@ -255,8 +255,8 @@ static void child_on_time(struct child *child) {
 	}
 }
 
-// Returns true if the child is a zombie and others of its group are still to be waited for: fds[END] is then one of them. They
-// have as much time to clean up as the child had; those that are left then get SIGKILL.
+// Called when the child is a zombie. Returns true if it was made to end and other processes of its group must still be waited for: fds[END]
+// then is the pidfd of one of them. They have as much time to end as the child had; after that, children_unlist() kills them.
 static bool child_lingers(struct child *child) {
 	if (!child->config->own_group || !children_is_marked(child->children, &child->running)) {
 		return false;
@@ -266,7 +266,7 @@ static bool child_lingers(struct child *child) {
 		child->linger_until = now + term_seq_length(&child->children->seq);
 	} else if (child->fds[END].revents) {
 		siginfo_t info;
-		waitid(P_PIDFD, (id_t)child->fds[END].fd, &info, WEXITED | WNOHANG); // unless children_reap_orphans() was faster
+		waitid(P_PIDFD, (id_t)child->fds[END].fd, &info, WEXITED | WNOHANG); // fails if children_reap_orphans() has reaped it already
 	}
 	if (now >= child->linger_until) {
 		return false;
@@ -302,7 +302,7 @@ static void child_attend(struct child *child) {
 
 static void child_reap(struct child *child, struct result *ret_result) {
 	child_guard_file(child, NULL);
-	children_unlist(child->children, &child->running); // [C1]
+	children_unlist(child->children, &child->running); // before the child is reaped: [C1] in children.h
 	pidfd_set_signal(&child->running.left_group, SIGKILL);
 	pidfd_set_fini(&child->running.left_group);
 	int status;
@@ -355,8 +355,8 @@ void child_run(struct children *children, const struct child_config *config, str
 	}
 	child_attend(&child);
 	child_reap(&child, ret_result);
-	// Takes what the pipes still hold. A grandchild may keep a pipe open for as long as it likes, but is not waited for. The time in
-	// which there is no room for output does not count.
+	// Reads what the pipes still hold, for DRAIN_GRACE_MS at most, as a grandchild may keep a pipe open for ever. Time in which there
+	// is no room for output does not count.
 	uint64_t until = ret_result->end + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS;
 	struct pollfd *fds = child.fds;
 	while (fds[ROOM].fd >= 0 || ((fds[STREAM_OUT].fd >= 0 || fds[STREAM_ERR].fd >= 0) && now_ns() < until)) {
@@ -371,7 +371,7 @@ void child_run(struct children *children, const struct child_config *config, str
 		|| (ret_result->outcome == OUTCOME_FAILED && ret_result->exit_code == 128 + SIGKILL);
 	uint64_t resident = (uint64_t)ret_result->usage.ru_maxrss * 1024;
 	ret_result->out_of_memory |= memory_claim_learn(&children->memory, config->claim, resident, is_killed);
-	// after the last read, as processes left in the cgroup may still write
+	// closing the claim kills the processes that are left in the cgroup: so this comes after the last read of what they may write
 	bool ran_out = memory_claim_close(&children->memory, config->claim);
 	ret_result->out_of_memory |= ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);
 }

@@ -1,4 +1,4 @@
-// A running child: started, read from, timed out, and waited for by its worker; signalled as a group by anybody.
+// A running child: started, read from, timed out, and waited for by its worker; any thread may signal its group.
 //
 // Its states:
 //   STARTING -> RUNNING | SPAWN_ERROR       RUNNING -> ENDING (timeout, cancel, want of memory) | EXITED
@@ -32,7 +32,7 @@ int term_seq_parse(const char *text, struct term_seq *ret_seq, const char **ret_
 // Appends the sequence to `buf` as term_seq_parse() reads it, with signals as numbers.
 void term_seq_write(const struct term_seq *seq, struct buf *buf);
 
-// Returns when the step after step `sent` is due, if step `sent` was sent at `now`; TIME_NEVER if it is the last step.
+// Returns when the step after step `sent` is due, if step `sent` was sent at `now`; TIME_NEVER if `sent` is the last step.
 uint64_t term_seq_due(const struct term_seq *seq, unsigned sent, uint64_t now);
 
 // Returns the sum of the pauses of the sequence, in nanoseconds: the time that it gives a job to end.
@@ -41,20 +41,20 @@ uint64_t term_seq_length(const struct term_seq *seq);
 // ---- the table of running children; one for the run ----
 
 // Makes the table, and makes this process the subreaper of its descendants (prctl(2)). Called after signals_open() and
-// context_raise_nofile(). Copies `seq`; NULL stands for GNU parallel's. The caller owns the table.
+// context_raise_nofile(). Copies `seq`; NULL: GNU parallel's sequence. The caller owns the table.
 struct children *children_create(const struct term_seq *seq);
 
 // Frees the table, when no child_run() is running any more. Waits for the end of the guardian, if one was started.
 void children_destroy(struct children *children);
 
-// Puts a random cookie into the environment of the context, which all jobs get. Processes that the jobs leave behind are found by
-// this cookie (process/guardian.h). Called before the first child.
+// Puts a variable with a random value, the cookie, into the environment of the context, which all jobs inherit. By this cookie processes
+// are found that the jobs have left behind (process/guardian.h). Called before the first child.
 void children_set_cookie(struct children *children, struct context *context);
 
-// Sets the descriptor that wakes the event loop (wakeup_post()): when guardian_fd() has changed, or a child has begun to be ended.
+// Sets the descriptor by which the event loop is woken (wakeup_post()) when guardian_fd() has changed, or when the end of a child begins.
 void children_set_wake(struct children *children, int fd);
 
-// Return the guardian of the children, and what holds them back until there is memory for them (process/memory.h); both borrowed.
+// Return the guardian of the children, and the struct that holds children back until there is memory (process/memory.h); both borrowed.
 struct guardian *children_guardian(struct children *children);
 struct memory *children_memory(struct children *children);
 
@@ -67,17 +67,17 @@ void children_await_starts(struct children *children);
 
 // ---- signals to all ----
 
-// Sends `signal` to the group of every running child (SIGSTOP for SIGTSTP). Returns how many children run.
+// Sends `signal` to the group of every running child (SIGSTOP in place of SIGTSTP). Returns how many children run.
 unsigned children_signal(struct children *children, int signal);
 
-// Begins to end all running children but clean-ups, and refuses new ones from now on. Sends the signal of the first step before
-// it returns; the event loop sends those of the other steps by children_term_step().
+// Begins to end all running children except clean-up commands (child_config.cleanup), and refuses new children from now on. Sends the
+// first signal of the sequence before it returns; the event loop sends the other signals by children_term_step().
 void children_terminate(struct children *children);
 
-// Sends SIGKILL to all running children, clean-ups too, whatever the step, and refuses new ones.
+// Sends SIGKILL to all running children, clean-up commands too, and refuses new children.
 void children_kill(struct children *children);
 
-// Sends the steps that are due to all children that are being ended. Returns when to call it again (now_ns() time), or TIME_NEVER.
+// Sends each child that is being ended the signals of the sequence that are due by now. Returns when to call this again, or TIME_NEVER.
 uint64_t children_term_step(struct children *children, uint64_t now);
 
 // Sends SIGKILL to all groups, without a lock, and async-signal-safe: for diag_set_on_die().
@@ -92,12 +92,12 @@ void children_kill_unlocked(void);
 // descriptor is silent for a while (children_note_sigchld()), so that many short jobs cost few wake-ups.
 uint64_t children_reap_orphans(struct children *children, int signal_fd);
 
-// Says that SIGCHLD was reported. children_reap_orphans() follows.
+// To be called when SIGCHLD was reported, before children_reap_orphans().
 void children_note_sigchld(struct children *children);
 
-// Sends SIGKILL to the descendants that left their group (setsid, daemons) and to the orphans; if the last step of the
-// sequence was sent, also to all processes with the cookie. Called at the end of an interrupted run, after the last child was
-// reaped.
+// Sends SIGKILL to the processes that the jobs have left behind, also outside of their groups (setsid, daemons): they have become children
+// of this process. If the last step of the sequence was sent to a job, also to all processes with the cookie. Called at the end of an
+// interrupted run, after the last child was reaped.
 void children_kill_orphans(struct children *children);
 
 // Sends SIGKILL to all processes with the cookie, running jobs too: the last thing before this process dies.
@@ -118,43 +118,43 @@ struct child_view {
 // Calls fn for each running child, outside of all locks.
 void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg);
 
-// Calls fn for each child that has been stopped since the last call, outside of all locks. What children_suspend_young() has
-// stopped does not count.
+// Calls fn, outside of all locks, for each child that has been stopped since the last call, unless children_suspend_young() has
+// stopped it.
 void children_each_stopped(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg);
 
-// ---- for one child and not all; from the event loop ----
+// ---- for some children and not all; from the event loop ----
 
 // Begins to end the youngest running child that is neither a clean-up nor being ended already, for want of memory: its
 // result is OUTCOME_SIGNAL with out_of_memory. Returns its label (the caller frees), or NULL if there is none.
 char *children_evict_youngest(struct children *children);
 
-// Begins to end every running child but clean-ups that has run for `limit` nanoseconds: its outcome is OUTCOME_TIMEOUT.
-// Returns when to call again, if no child starts before (now_ns() time), or TIME_NEVER.
+// Begins to end every running child, except clean-up commands, that has run for `limit` nanoseconds: its outcome is OUTCOME_TIMEOUT.
+// Returns when (now_ns() time) to call this again if no child starts until then, or TIME_NEVER.
 uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now);
 
-// Sends the signal to the group of the running child with that config->origin, if there is one.
+// Sends the signal to the group of the running child whose child_config.origin is `origin`, if there is one.
 void children_signal_one(struct children *children, const void *origin, int signal);
 
-// Begins to end the running child with that config->origin, if there is one: its outcome is OUTCOME_CANCELLED. Wakes the event
-// loop, from any thread.
+// Begins to end the running child whose child_config.origin is `origin`, if there is one: its outcome is OUTCOME_CANCELLED. Wakes the
+// event loop. From any thread.
 void children_cancel(struct children *children, const void *origin, uint64_t now);
 
-// Says that the child with that config->origin begins (`waits`) or stops waiting for other jobs. While the child waits, the
-// memory that it has declared is free for other jobs, and children_suspend_young() neither stops nor counts it.
+// Says that the child whose child_config.origin is `origin` begins to wait for other jobs (`waits` is true), or stops waiting. While the
+// child waits, the memory that it has declared is free for other jobs, and children_suspend_young() neither stops nor counts it.
 void children_set_waiting(struct children *children, const void *origin, bool waits);
 
-// Stops all running children but the `most` oldest; the oldest go on if an earlier call has stopped them. Returns how many
-// children are stopped. Clean-ups and children that are being ended are left alone.
+// Stops all running children except the `most` oldest, and continues any of the oldest that an earlier call has stopped. Returns how
+// many children are stopped. Leaves clean-up commands and children that are being ended alone.
 unsigned children_suspend_young(struct children *children, unsigned most);
 
 // Returns how many children run, stopped ones included.
 unsigned children_count(struct children *children);
 
-// Puts the pids of a sample of the running children into ret_pids: at most `most`, spread over all children; which ones depends on `random`. Returns
-// how many pids; some children may end before the caller looks at them. *ret_running: how many children run in all.
+// Puts the pids of a sample of the running children into ret_pids: at most `most`, spread over all children, which `random` selects. Returns the
+// number of these pids; some of the children may end before the caller looks at them. *ret_running: how many children run in all.
 size_t children_sample(struct children *children, uint64_t random, pid_t *ret_pids, size_t most, unsigned *ret_running);
 
-// True if all children have ended, including those whose workers still write output and have not noticed it.
+// True if all children have ended. A child counts as ended even if its worker, still busy with output, has not noticed that yet.
 bool children_have_ended(struct children *children);
 
 enum child_stream { STREAM_OUT, STREAM_ERR };
@@ -181,7 +181,7 @@ void child_views_take(struct child_view *views, size_t n, void (*fn)(void *arg, 
 
 struct memory_claim;
 struct child_config {
-	const char *path;            // program file, already searched
+	const char *path;            // path of the program's file; $PATH is not searched any more
 	char *const *argv;           // NULL-terminated
 	char *const *env;            // NULL-terminated
 	const struct context *context;
@@ -189,38 +189,37 @@ struct child_config {
 	const struct stdin_writer *stdin_writer; // fills a pipe that is the child's stdin in place of stdin_fd; or NULL
 	const struct output_reader *output_reader; // NULL: stdout and stderr are those of fairpar (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
-	uint64_t memory;             // bytes that the child may use or must find available (process/memory.h), 0: no limit
-	struct memory_claim *claim;  // its claim on memory. Unless it is open already, child_run() opens it and waits; child_run() closes it. NULL: none
+	uint64_t memory;             // bytes that the child needs (process/memory.h): its cgroup's limit, or what must be available first; 0: none
+	struct memory_claim *claim;  // its claim on memory, or NULL. child_run() opens it, unless it is open, and closes it
 	const char *label;           // for listings; borrowed during the call
 	bool takes_no_slot;          // it runs without a slot
-	const void *origin;          // names the attempt in children_cancel() and the like; only compared, never looked into
-	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
+	const void *origin;          // tells this child from others in children_cancel() and similar calls; only compared, never dereferenced
+	bool cleanup;                // a clean-up command: children_terminate() neither ends nor refuses it, only children_kill() does
 	const char *unlink_path;     // absolute path of a file that the child makes, to be unlinked if fairpar is killed before the child's end; or NULL
-	bool forks;                  // likely to have children of its own (a shell): the guardian is started before the child
-	bool own_group;              // own process group (all but the xargs personality)
+	bool forks;                  // the child is likely to have children of its own, as a shell has: the guardian is started before it
+	bool own_group;              // the child gets a process group of its own; jobs of `fairpar --xargs` get none
 	bool foreground;             // its process group becomes the foreground group of the terminal stdin_fd
 	void *stack_top;             // the stack of the calling worker, from child_stack_create()
-	const struct starter *starter; // the calling worker's: starts the child in place of spawn(); NULL: spawn() does
+	const struct starter *starter; // the calling worker's starter, which starts the child; NULL: spawn() starts it
 	// `started` is called on the calling thread once the child runs, with the time of its start (now_ns()); or it is NULL.
 	void (*started)(void *arg, pid_t pid, uint64_t start);
 	void *started_arg;
 };
 
-// Returns the flag that is set once no more clean-up commands (`cleanup`) or no more other children are started. Borrowed.
+// Returns the flag that is set once no more children are started: clean-up commands if `cleanup`, else all other children. Borrowed.
 const atomic_bool *children_refusal(const struct children *children, bool cleanup);
 
 // Makes a stack on which a worker starts its children; spawn_stack_destroy() frees it. Never returns NULL: if there is no memory, fairpar ends.
 void *child_stack_create(void);
 
-// Runs one child from start to end on the calling thread. EAGAIN, ENOMEM, EMFILE and ENFILE from the start are waited out while
-// other children run (retried when one ends, and by growing pauses otherwise; children_terminate() ends the wait) and reported as
-// OUTCOME_SPAWN_ERROR only if they last (10 s) when no other child is running. All signals must be blocked in the calling thread.
-// At its timeout, or after children_terminate(), the child's whole group gets the steps of the sequence, and members of the group
-// that outlive the child get the remaining ones. The outcome is OUTCOME_TIMEOUT or OUTCOME_CANCELLED if a step was sent for that
-// reason before the child ended, whatever exit status the child then chose; a child refused because of children_terminate() has
-// start and end 0. A child with `memory` may wait long for it before it starts; children_terminate() ends this wait,
-// too. Fills *ret_result, and *ret_error when the outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor and no
-// child behind.
+// Runs one child from start to end on the calling thread, in which all signals must be blocked. If the start fails for lack of processes,
+// memory or descriptors (EAGAIN, ENOMEM, EMFILE, ENFILE), tries again when another child ends, and after growing pauses. Gives up, with
+// OUTCOME_SPAWN_ERROR, only after up to 10 s in which no other child ran. At its timeout, or after children_terminate(), the child's whole
+// group gets the signals of the sequence, one after another; processes of the group that outlive the child get the remaining signals.
+// Once the first of these signals was sent, the outcome is OUTCOME_TIMEOUT or OUTCOME_CANCELLED, whatever the child's exit status. A child
+// with `memory` may wait for it before it starts. children_terminate() ends both waits; a child that is refused then has the outcome
+// OUTCOME_CANCELLED, and start and end 0. Fills *ret_result, and *ret_error when the outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor
+// and no child behind.
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error);
 
@@ -229,7 +228,7 @@ void child_run(struct children *children, const struct child_config *config, str
 // Gives a child its stdin through a pipe, instead of a descriptor: `writable` writes what it can into the (non-blocking) pipe and
 // returns the bytes written (> 0), 0 when there is no more, or -1 with errno (EAGAIN: the pipe is full). Any other error, EPIPE
 // above all, ends the stream: a child need not read what it is given. ENODATA: there is nothing to write until more_fd is
-// readable; `writable` empties more_fd. `closed`, unless it is NULL, is called once no more is written.
+// readable; `writable` empties more_fd. `closed`, unless it is NULL, is called once, when the pipe was closed.
 struct stdin_writer {
 	ssize_t (*writable)(void *arg, int fd);
 	void (*closed)(void *arg);
@@ -238,9 +237,9 @@ struct stdin_writer {
 };
 
 // To be called after poll(): writes what can be written. `to` is our end of the pipe, with events POLLOUT at first; it is closed
-// when the writer has no more, or when the other end is closed. `more`: its fd is set to more_fd while that has to be polled,
-// else to -1.
+// when the writer has no more, or when the other end is closed. `more`->fd becomes more_fd while the writer has nothing to write now
+// and poll() has to wait for more, else -1.
 void stdin_pipe_fill(const struct stdin_writer *writer, struct pollfd *to, struct pollfd *more);
 
-// Closes the pipe, if it is open. more_fd is the writer's to close.
+// Closes the pipe, if it is open. more_fd stays open: it is the writer's.
 void stdin_pipe_close(const struct stdin_writer *writer, struct pollfd *to, struct pollfd *more);

@@ -25,7 +25,7 @@ static _Atomic(struct group_table *) last_table;
 
 // ---- the sequence ----
 
-// Parses one element up to the next comma, which it skips.
+// Parses a signal and the pause after it, with the commas behind them.
 static int parse_step(const char **at, struct term_seq *seq, const char **ret_error) {
 	size_t len = strcspn(*at, ",");
 	int signal = signal_number(*at, len);
@@ -52,7 +52,7 @@ static int parse_step(const char **at, struct term_seq *seq, const char **ret_er
 	return 0;
 }
 
-// Makes SIGKILL the last step, so that whatever is to end ends.
+// Makes SIGKILL the last step, so that every job ends.
 static void seq_finish(struct term_seq *seq) {
 	if (seq->nsteps == 0 || seq->steps[seq->nsteps - 1].signal != SIGKILL) {
 		verify(seq->nsteps < sizeof(seq->steps) / sizeof(seq->steps[0]));
@@ -116,8 +116,8 @@ struct children *children_create(const struct term_seq *seq) {
 	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	children->has_terminal = terminal >= 0;
 	fd_close(&terminal);
-	// A job's orphans become our children, not those of init: so they can be found. If a sandbox forbids it, those that left
-	// their group and lost their parent cannot be found.
+	// Orphans of jobs become children of this process, not of init, so that they can be found. If a sandbox forbids this, orphans that
+	// have left the group of their job cannot be found.
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	atomic_store_release(&last_table, children->guardian.table);
 	return children;
@@ -190,12 +190,12 @@ static bool running_has_ended(const struct running_child *running) {
 
 // ---- the end of one child, step by step; under the lock ----
 
-// Sends the step, and SIGCONT behind it: a stopped process takes no other signal than SIGKILL.
+// Sends the signal of the step, and then SIGCONT, as a stopped process acts on no signal but SIGKILL before it is continued.
 static void send_step(struct children *children, struct running_child *running, unsigned step, uint64_t now) {
 	int signal = children->seq.steps[step].signal;
 	running->step = step;
 	running->step_due = term_seq_due(&children->seq, step, now);
-	if (running->marked == MARKED_FOR_TIME) { // finds the descendants that left its group, while they still descend from it
+	if (running->marked == MARKED_FOR_TIME) { // descendants that left its group can only be found while it lives
 		pidfd_set_add_outside_group(&running->left_group, running->pid);
 	}
 	kill(running_target(running), signal);
@@ -207,7 +207,7 @@ static void send_step(struct children *children, struct running_child *running, 
 	children->has_killed |= atomic_load_relaxed(&children->terminating) && running->step_due == TIME_NEVER;
 }
 
-// Sends the steps that are due to a child that is being ended. Returns when the next is due.
+// Sends a child that is being ended the signals of the steps that are due by now. Returns when the next step is due.
 static uint64_t send_due(struct children *children, struct running_child *running, uint64_t now) {
 	while (running->step_due <= now) {
 		send_step(children, running, running->step + 1, now);
@@ -215,7 +215,7 @@ static uint64_t send_due(struct children *children, struct running_child *runnin
 	return running->step_due;
 }
 
-// Begins to end the child, with that step. Returns false if it is being ended already, or has ended.
+// Begins to end the child by the signal of that step. Returns false if the child is being ended already, or has ended.
 static bool mark(struct children *children, struct running_child *running, enum kill_mark why, unsigned step, uint64_t now) {
 	if (running->marked || running_has_ended(running)) {
 		return false;
@@ -227,7 +227,7 @@ static bool mark(struct children *children, struct running_child *running, enum 
 	return true;
 }
 
-// Ends the child if children of its kind are refused [C3]. Returns whether they are.
+// Begins to end the child if children of its kind (clean-up commands, or all others) are refused [C3]. Returns whether they are refused.
 static bool end_refused(struct children *children, struct running_child *running, uint64_t now) {
 	if (!atomic_load_relaxed(children_refusal(children, running->config->cleanup))) {
 		return false;
@@ -293,7 +293,7 @@ void children_list(struct children *children, struct running_child *running) {
 		wake(children);
 	}
 	if (running->config->foreground) {
-		kill(getpid(), SIGCHLD); // a Ctrl-Z may have stopped the child before it was listed: its SIGCHLD found nothing then, so another is sent
+		kill(getpid(), SIGCHLD); // if a Ctrl-Z stopped the child before it was listed, the SIGCHLD for that found no child: so SIGCHLD is sent again
 	}
 }
 
@@ -314,7 +314,7 @@ void children_unlist(struct children *children, struct running_child *running) {
 }
 
 bool children_is_marked(struct children *children, const struct running_child *running) {
-	if (atomic_load_relaxed(&children->nmarked) == 0) { // no child is marked; this one has ended, and no mark comes after the end
+	if (atomic_load_relaxed(&children->nmarked) == 0) { // no child is marked, and this one, which has ended, cannot be marked any more
 		return false;
 	}
 	mutex_lock(&children->lock);
@@ -351,7 +351,7 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 		&& !(is_alone && error == EAGAIN && proctree_fills_limit());
 	backoff->pause = backoff->pause ? backoff->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
 	if (backoff->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
-		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // processes of other programs end without a signal to us
+		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // no longer, as nothing tells this process when other programs end processes
 	}
 	if (useful && alone_for >= NS_PER_S && !atomic_exchange(&children->has_reported, true)) {
 		diag_note("waiting for a process: %s%s", strerror(error), error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "");
@@ -384,7 +384,7 @@ void children_await_starts(struct children *children) {
 
 unsigned children_signal(struct children *children, int signal) {
 	mutex_lock(&children->lock);
-	uint64_t now = now_ns(), stopped = 0; // read first: this process may be stopped before it has sent all signals
+	uint64_t now = now_ns(), stopped = 0; // `now` is read before the signals are sent, as this process may be stopped meanwhile
 	if (signal == SIGCONT && children->stopped_at) {
 		stopped = now - children->stopped_at;
 		children->stopped += stopped;
@@ -394,7 +394,7 @@ unsigned children_signal(struct children *children, int signal) {
 		children->stopped_at = now;
 	}
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		// SIGSTOP: a job that handles SIGTSTP may not stop, and we could not tell
+		// SIGSTOP, as a job that handles SIGTSTP may go on, which fairpar could not notice
 		kill(running_target(running), signal == SIGTSTP ? SIGSTOP : signal);
 		running->suspended = running->suspended && signal != SIGCONT;
 		running->step_due += running->marked && running->step_due != TIME_NEVER ? stopped : 0;
@@ -454,7 +454,7 @@ void children_kill(struct children *children) {
 
 uint64_t children_term_step(struct children *children, uint64_t now) {
 	uint64_t next = TIME_NEVER;
-	if (atomic_load_relaxed(&children->nmarked) == 0) { // whoever marks a child makes its worker or the event loop call this again
+	if (atomic_load_relaxed(&children->nmarked) == 0) { // the function that marks a child later makes its worker or the event loop look again
 		return next;
 	}
 	mutex_lock(&children->lock);
@@ -599,8 +599,8 @@ static void visit(struct children *children, bool stopped_only, void (*fn)(void 
 		views[n++] = (struct child_view){
 			.pid = running->pid,
 			.start = running->start,
-			.label = xstrdup(running->config->label ? running->config->label : ""), // the job may end while fn prints
-			.last = stopped_only ? NULL : output_reader_last_line(running->config->output_reader), // under the lock: the reader is there while its child is listed
+			.label = xstrdup(running->config->label ? running->config->label : ""), // copied, as the job may end while fn prints
+			.last = stopped_only ? NULL : output_reader_last_line(running->config->output_reader), // the lock keeps the reader of the child alive
 			.stop_signal = stopped ? info.si_status : 0,
 		};
 	}
@@ -627,7 +627,7 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 	bool live;
 	do {
 		info.si_pid = 0;
-		// __WNOTHREAD: the workers' jobs are children of their threads; what this thread has are orphans
+		// __WNOTHREAD: only children of this thread, which are orphans and the guardian; jobs are children of the workers' threads
 		live = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WNOTHREAD) == 0; // else ECHILD
 		if (live && info.si_pid != 0 && info.si_pid == atomic_load_acquire(&children->guardian.pid)) {
 			atomic_store_release(&children->guardian.pid, 0); // the guardian was killed, and another process may get its pid
@@ -642,14 +642,14 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 }
 
 void children_kill_orphans(struct children *children) {
-	uint64_t deadline = now_ns() + ORPHANS_S * NS_PER_S; // an orphan may be in an uninterruptible sleep
+	uint64_t deadline = now_ns() + ORPHANS_S * NS_PER_S; // an orphan in an uninterruptible sleep does not die: it is not waited for longer
 	pid_t guardian = atomic_load_acquire(&children->guardian.pid);
 	bool found;
 	do {
 		struct proctree orphans = PROCTREE_INIT;
 		proctree_add_children(&orphans, getpid());
 		found = false;
-		// each round kills one generation and inherits the next
+		// each round kills one generation of orphans, whose children then become children of this process
 		for (size_t i = 0; i < orphans.n; ++i) {
 			if (orphans.pids[i] != guardian) {
 				kill(orphans.pids[i], SIGKILL);

@@ -2,11 +2,11 @@
 //
 // [C1] An entry is listed from before its child executes until just before the child is reaped. So the child's pid, and the
 //      number of its group, are nobody else's while they are listed, and every program that runs is listed. The child itself
-//      writes what kill(2) takes for it into its reserved entry (spawn_config.listed). Enforced by child_run(): unlist,
-//      then wait4().
-// [C2] All signals to groups go to listed entries: under the lock, or by the entry's own worker, which alone unlists
-//      it. The guardian and children_kill_unlocked() read the table without the lock; for them [C1] is enough.
-// [C3] Once termination has begun, no child misses its signals: it was listed by then, or children_list() begins to end it.
+//      writes the number by which kill(2) reaches it into its reserved entry (spawn_config.listed). child_run() keeps to this
+//      rule: it unlists the child, and only then calls wait4().
+// [C2] Only groups of listed entries are signalled: under the lock, or by the child's own worker, as no other thread unlists
+//      the child. The guardian and children_kill_unlocked() read the table without the lock; for them [C1] is enough.
+// [C3] Once termination has begun, every child is ended: those that are listed by then, and each later one by children_list().
 //      For clean-up commands termination begins with children_kill().
 
 #pragma once
@@ -22,14 +22,14 @@
 // Why a child is being ended. The first reason stays; only MARKED_FOR_MEMORY becomes MARKED_FOR_CANCEL when all children are ended.
 enum kill_mark { NOT_MARKED, MARKED_FOR_MEMORY, MARKED_FOR_TIME, MARKED_FOR_CANCEL };
 
-// An entry, in the memory of its child_run().
+// An entry of the table; it is a local variable of the child_run() that runs the child.
 struct running_child {
 	struct list link;  // in children.starting; once the child runs, in children.list
 	uint64_t number;   // the number of this start, counted from 0 in the run
 	pid_t pid;
 	const struct child_config *config;
 	unsigned slot;     // the index of its entry in the guardian's table
-	enum kill_mark marked; // why it is being ended; set only before it has ended. This and the next three: under the lock
+	enum kill_mark marked; // why the child is being ended; not set after its end. `marked` to `left_group`: under the lock
 	unsigned step;     // if it is marked: the step of the sequence that was sent last
 	uint64_t step_due; // if it is marked: when the next step is due
 	struct pidfd_set left_group; // if its time is up: its descendants outside of its group
@@ -56,14 +56,14 @@ struct children {
 	unsigned *free_slots;    // the free entries of the guardian's table that were used before
 	size_t nfree, free_cap;
 	bool has_killed;         // since termination began, the last step of the sequence was sent to a child
-	atomic_uint nmarked;     // listed children that are marked; set under the lock
+	atomic_uint nmarked;     // how many listed children are marked; set under the lock
 
-	// orphans: see children_reap_orphans(); of the event loop's thread
+	// for children_reap_orphans(), and so for the event loop's thread alone
 	bool sees_sigchld;       // signals_watch_children() is on
-	uint64_t rest_until;
+	uint64_t rest_until;     // until when SIGCHLD is not to be reported (children_note_sigchld())
 
 	atomic_bool terminating; // set under the lock; read without it to refuse early
-	atomic_bool killing;     // clean-ups are ended and refused, too; set and read as `terminating`
+	atomic_bool killing;     // clean-up commands are ended and refused, too; set and read as `terminating` is
 	struct term_seq seq;
 	struct guardian guardian;
 	struct memory memory;
@@ -83,25 +83,25 @@ void children_release(struct children *children, struct running_child *running);
 // Lists a child that was just started; it is signalled at once if termination has begun.
 void children_list(struct children *children, struct running_child *running);
 
-// Unlists a child that has ended and was not reaped yet. If the child is marked, what is left of its group is killed. The child's
-// mark cannot change any more.
+// Unlists a child that has ended and was not reaped yet. If the child is marked, what is left of its group is killed. After this call
+// the child's mark does not change.
 void children_unlist(struct children *children, struct running_child *running);
 
 // Warns, once in a run, if the child was stopped because it used the terminal, which only a job with --tty gets.
 void children_note_stopped(struct children *children, const struct running_child *running);
 
-// From the child's worker: begins to end the child when its time is up, and sends the steps that are due. The time is up at
-// `deadline`, or later by the time for which children_signal() has had the child stopped. While the child is stopped, waits until
-// it goes on or is being ended. Returns when to call again (now_ns() time), or TIME_NEVER.
+// Called by the child's worker. Begins to end the child when its time is up, and sends the signals of the sequence that are due. The time
+// is up at `deadline`, plus the time for which children_signal() has kept the child stopped. While the child is stopped, waits until it
+// is continued or being ended. Returns when to call this again (now_ns() time), or TIME_NEVER.
 uint64_t children_time_out(struct children *children, struct running_child *running, uint64_t deadline);
 
 // Whether the child is being ended.
 bool children_is_marked(struct children *children, const struct running_child *running);
 
-// For one start that fails again and again for lack of processes, memory or descriptors: how it has waited so far.
+// How one start, which fails again and again for lack of processes, memory or descriptors, has waited so far.
 struct start_backoff {
 	uint64_t pause;       // the last pause between two tries, in nanoseconds
-	uint64_t alone_since; // since when there has been no other running child; 0: there is one
+	uint64_t alone_since; // since when no other child has been running; 0: another child runs
 };
 
 // Waits, after a start that failed with `error`, until another child has ended, or for a while. Returns false if another try is

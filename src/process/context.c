@@ -37,7 +37,7 @@ static char **env_copy(char *const *env) {
 }
 
 void context_get_nofile(struct rlimit *ret_limit) {
-	if (getrlimit(RLIMIT_NOFILE, ret_limit) != 0) { // a sandbox refuses it
+	if (getrlimit(RLIMIT_NOFILE, ret_limit) != 0) { // a sandbox may refuse this call
 		*ret_limit = (struct rlimit){.rlim_cur = USUAL_NOFILE, .rlim_max = USUAL_NOFILE};
 	}
 }
@@ -124,6 +124,6 @@ void context_unref(struct context *context) {
 rlim_t context_raise_nofile(const struct context *context) {
 	struct rlimit limit = context->nofile;
 	limit.rlim_cur = limit.rlim_max;
-	// refused by some sandboxes: then the old limit holds, and fewer slots fit
+	// some sandboxes refuse the call: then the old limit holds, and fewer slots fit
 	return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : context->nofile.rlim_cur;
 }

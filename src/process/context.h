@@ -31,17 +31,17 @@ struct context {
 	sigset_t ignored;          // signals that the caller ignored: stay ignored in jobs
 };
 
-// The context of this process. Called once, early in main, before anything that it captures changes: what it finds is what jobs
-// get. The caller owns the one reference.
+// Returns the context of this process. Called once, early in main(), before this process changes anything that a context holds, as jobs
+// get what it finds. The caller owns the one reference.
 struct context *context_capture(void);
 
 // Environments are lists of "NAME=VALUE" with NULL at their end.
 
-// Returns the variable of that name, of `len` bytes, in the list, which may also have names alone, or be NULL; or NULL.
+// Returns the entry of `list` (NULL: empty) for the variable `name`, of `len` bytes; or NULL. An entry may be a name without "=VALUE".
 const char *env_find(char *const *list, const char *name, size_t len);
 
-// Returns `base` without the variables that `unset` names, and with those of `set` in place of its own; these two may be NULL. The caller frees
-// the array; its strings are borrowed.
+// Returns the environment `base` without the variables that `unset` names, and with those of `set` added or in place of its own. `set` and
+// `unset` may be NULL. The caller frees the array; its strings are borrowed.
 char **env_merge(char *const *base, char *const *set, char *const *unset);
 
 // A copy of the environment with NAME=VALUE in it. The caller frees it, array and strings, with one free().
@@ -50,22 +50,22 @@ char **env_with(char *const *env, const char *name, const char *value);
 // Sets a variable in the context's environment. To be called before anybody else has the context or borrows its environment.
 void context_set_env(struct context *context, const char *name, const char *value);
 
-// A new context, of which the caller owns the one reference: as `from`, but in the directory `cwd` (copied; NULL: that
-// of `from`) with `umask` (-1: that of `from`) and `nice` added to its niceness. Its `env` is NULL:
-// child_config.env always brings the environment.
+// Returns a copy of `from`, of which the caller owns the one reference, but with the directory `cwd` (copied; NULL: that of
+// `from`), with `umask` (-1: that of `from`), with `nice` added to the niceness, and without `limits`. The `env` of the copy is
+// NULL: a child gets its environment from child_config.env.
 struct context *context_derive(const struct context *from, const char *cwd, int umask, int nice);
 
-// Gives the context its own limits of the first `n` resources (getrlimit(2)), RLIMIT_NOFILE too if it is one of these; they are
-// copied. To be called before anybody else has the context. A job gets them cut to the hard limits of this process.
+// Sets the limits of the first `n` resources (getrlimit(2)), which may include RLIMIT_NOFILE; they are copied. To be called before anybody
+// else has the context. The limits that a job gets are cut to the hard limits of this process.
 void context_set_limits(struct context *context, const struct rlimit *limits, unsigned n);
 
-// Count the references, from any thread; the last context_unref() frees the context.
+// Add and drop a reference, from any thread; the last context_unref() frees the context.
 struct context *context_ref(struct context *context);
 void context_unref(struct context *context);
 
 // Gets RLIMIT_NOFILE of this process; a usual value if getrlimit() fails.
 void context_get_nofile(struct rlimit *ret_limit);
 
-// Raises the soft descriptor limit of the process to the hard one (jobs keep what was captured). Returns the new soft
+// Raises the soft limit of descriptors of this process to the hard limit; jobs get the limit of the context. Returns the new soft
 // limit.
 rlim_t context_raise_nofile(const struct context *context);

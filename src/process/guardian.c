@@ -26,8 +26,8 @@
 enum { GRACE_MS = 300, GONE_MS = 2000, MOST_REVIVALS = 100 };
 enum { OWN_FDS = 2, ALL_FDS = OWN_FDS + GUARDIAN_FDS };  // descriptors: the pipe, the table and kept_fds, which the guardian has as 3, 4 and so on
 
-// Where the paths begin, one for each entry: behind the table, in its file. They are not mapped, so that they cost neither
-// address space nor, as long as nobody uses them, anything at all.
+// The offset in the table's file at which the paths of guardian_set_path() begin, one for each entry. The paths are not mapped, so they
+// take no address space, and no memory before they are written.
 enum { PATHS_AT = (sizeof(struct group_table) + 4095) / 4096 * 4096 };
 
 static off_t path_offset(unsigned entry) {
@@ -46,7 +46,7 @@ static struct group_table *table_map(int fd) {
 }
 
 void group_table_kill(struct group_table *table, int signal) {
-	// acquire: pairs with the release of the thread that used a new entry
+	// acquire: pairs with the release in children_reserve()
 	unsigned used = atomic_load_acquire(&table->used);
 	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
 		int target = atomic_load_acquire(&table->targets[i]);
@@ -137,7 +137,7 @@ void guardian_revive(struct guardian *guardian) {
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
 	}
 	close(atomic_exchange(&guardian->pipe_fd, -1));
-	if (++guardian->nrevived <= MOST_REVIVALS) { // if it dies more often, somebody means to kill it
+	if (++guardian->nrevived <= MOST_REVIVALS) { // if it dies more often than that, somebody kills it on purpose
 		atomic_store_relaxed(&guardian->is_tried, false);
 		guardian_start(guardian);
 	}
@@ -153,7 +153,7 @@ void guardian_set_path(const struct guardian *guardian, unsigned entry, const ch
 		return;
 	}
 	if (pwrite(guardian->table_fd, path ? path : "", len + 1, at) != (ssize_t)len + 1) {
-		// memory is short: half a path must not be taken for one, so an empty one replaces it, if that can be written
+		// memory is short, and the path is cut: an empty path, if it can be written, replaces it, so that no wrong file is unlinked
 		(void)!pwrite(guardian->table_fd, "", 1, at);
 	}
 }
@@ -171,8 +171,8 @@ void guardian_fini(struct guardian *guardian) {
 
 // ---- in the guardian ----
 
-// Forgets the groups that have ended, as other groups may soon have their numbers. Returns false if none runs. A zombie counts as ended: its new
-// parent may reap it late or never (the first process of a container), and a fairpar that is started again does not wait for that.
+// Forgets the groups that have ended, as other groups may soon have their numbers. Returns false if no group is left that runs. A zombie counts
+// as ended: its new parent, such as the first process of a container, may reap it late or never, and the guardian does not wait for that.
 static bool any_left(struct group_table *table) {
 	struct proctree living = PROCTREE_INIT; // stays empty if /proc cannot be read
 	proctree_add_living(&living);
@@ -190,7 +190,7 @@ static bool any_left(struct group_table *table) {
 	return left;
 }
 
-// Appends the paths of the files that jobs are making, a NUL behind each. Called before the groups are ended, as any_left() forgets those.
+// Appends the paths of the files that jobs are making, a NUL behind each. Called before the groups are ended, as any_left() forgets ended groups.
 static void add_created_files(struct buf *paths, const struct group_table *table, int table_fd) {
 	unsigned used = atomic_load_acquire(&table->used);
 	char path[PATH_MAX];
@@ -216,7 +216,7 @@ static void end_all(struct group_table *table, int table_fd) {
 		}
 	}
 	add_created_files(&paths, table, table_fd);
-	const int polite[] = {SIGTERM, SIGCONT}; // a stopped job takes no SIGTERM
+	const int polite[] = {SIGTERM, SIGCONT}; // SIGCONT, as a stopped job acts on SIGTERM only once it is continued
 	for (int i = 0; i < 2; ++i) {
 		group_table_kill(table, polite[i]);
 		pidfd_set_signal(&trees, polite[i]);

@@ -2,9 +2,9 @@
 //
 // A parent-death signal reaches only the direct child, so after a SIGKILL of fairpar the rest of a job's group would run on. The
 // guardian holds one end of a pipe whose other end only fairpar has, and shares the table of running groups with fairpar. When the
-// pipe ends and fairpar has not said goodbye, all groups in the table, and all processes with the run's cookie in their
-// environment (which have left their groups: setsid, timeout, set -m), get TERM, and KILL 300 ms later, until none is left; so do
-// the descendants of a job that is in the group of fairpar's caller. Then the files that jobs have said they create are unlinked.
+// pipe ends and fairpar has not said goodbye, the guardian sends TERM, and 300 ms later KILL, until none is left, to all groups in
+// the table, to the descendants of jobs without a group of their own, and to all processes with the run's cookie in their environment
+// (these may have left their group: setsid, timeout, set -m). Then it unlinks the files that jobs were making (guardian_set_path()).
 // The guardian is started when a job has lived long enough to be worth it, and again if it was killed. It is a fresh program image
 // in a session of its own: it holds nothing of the caller's (no streams, no directory, no terminal), so it keeps nobody's `| cat`
 // open.
@@ -42,7 +42,7 @@ struct group_table {
 	atomic_int goodbye;             // fairpar ends as it should: signal nobody
 	struct held_tokens tokens;
 	char unlink_paths[2][256];      // files of fairpar's own that the guardian unlinks; "": none
-	atomic_uint used;               // entries from here on were never used
+	atomic_uint used;               // index of the first entry that was never used
 	atomic_int targets[GROUPS_MAX]; // what kill(2) takes for each entry: -group, or a pid; 0: the entry is free
 };
 
@@ -66,7 +66,7 @@ void guardian_set_path(const struct guardian *guardian, unsigned entry, const ch
 // Makes the table. Never fails: if no shared table can be had, there is no guardian.
 void guardian_init(struct guardian *guardian);
 
-// Lets this run have no guardian: under a tight limit of processes it would take the room of a job. Called before the first start.
+// Makes this run have no guardian, which under a tight limit of processes would take the place of a job. Called before the first start.
 void guardian_forgo(struct guardian *guardian);
 
 // Has the guardian unlink the file if this process is killed. Called for two files at most. The path is copied, and shorter than
@@ -77,7 +77,7 @@ void guardian_unlink_if_killed(struct guardian *guardian, const char *path);
 // calls guardian_revive().
 int guardian_fd(const struct guardian *guardian);
 
-// True until a start was tried; without a lock.
+// True until a start of the guardian was tried or ruled out. Takes no lock.
 bool guardian_is_wanted(struct guardian *guardian);
 
 // The descriptors that the guardian has open until it ends, besides its own.
@@ -95,7 +95,7 @@ void guardian_keep(enum guardian_fd which, int fd);
 // As guardian_keep(), but also kills the running guardian, which lacks `fd`: guardian_revive() follows. From the event loop's thread.
 void guardian_keep_from_now(struct guardian *guardian, enum guardian_fd which, int fd);
 
-// Starts the guardian, once; other threads that call it meanwhile go on. From any thread.
+// Starts the guardian, unless a start was tried before. Returns at once if another thread is starting it. From any thread.
 void guardian_start(struct guardian *guardian);
 
 // Starts the guardian again after it has died, which POLLERR on pipe_fd reports. From the thread of the event loop.

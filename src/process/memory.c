@@ -25,7 +25,7 @@ enum {
 	FRESH_MS = 250,      // how long a reading is used; jobs that start meanwhile count as if they had used nothing yet
 	WANT_SAMPLE_MS = 10, // the least pause between two looks at the running jobs
 	SAMPLE_PART = 50,    // the pause after a look is at least this many times as long as the look took
-	ALONE_MS = 5000,     // how long after the end of the last job only an awaited job may start alone: what other jobs wait for comes first
+	ALONE_MS = 5000,     // for so long after no job runs any more (others may wait) only a job that one of these awaits may start alone
 };
 void memory_init(struct memory *memory) {
 	*memory = (struct memory){.meminfo = "/proc/meminfo", .groups_root = "", .root = {.fd = -1}};
@@ -37,7 +37,7 @@ void memory_init(struct memory *memory) {
 	memory->asked_root = root && *root ? root : NULL;
 #ifdef FAIRPAR_FAULTS
 	const char *meminfo = getenv("FAIRPAR_MEMINFO");
-	memory->groups_root = meminfo ? NULL : memory->groups_root; // with made-up figures the limits of cgroups do not count
+	memory->groups_root = meminfo ? NULL : memory->groups_root; // where a test makes up the figures, the limits of cgroups do not count
 	memory->groups_root = getenv("FAIRPAR_ROOT") ? getenv("FAIRPAR_ROOT") : memory->groups_root;
 	memory->meminfo = meminfo ? meminfo : memory->meminfo;
 #endif
@@ -67,8 +67,7 @@ bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) {
 	return true;
 }
 
-// Reads how much memory is available at the time `now`. If that is not known, says so once, and jobs do not wait. With the lock,
-// which is given back meanwhile.
+// Reads how much memory is available. If that is not known, says so once, and jobs do not wait. With the lock, which is given back meanwhile.
 static void read_available(struct memory *memory, uint64_t now) {
 	uint64_t available, total;
 	mutex_unlock(&memory->lock);
@@ -177,7 +176,7 @@ static struct memory_others look_at_others(const struct memory *memory, uint64_t
 
 // ---- the rule ----
 
-// Counts the claim's job as admitted (`change` is 1), or no longer (-1).
+// Adds the claim's job to the number of admitted jobs that do not wait (`change` is 1), or subtracts it (-1).
 static void count(struct memory *memory, const struct memory_claim *claim, int change) {
 	memory->nadmitted += (size_t)change;
 	if (claim->learned) {
@@ -243,7 +242,7 @@ static bool fits(const struct memory *memory, uint64_t need, uint64_t unused, ui
 	return unused + need + left_to_others <= memory->available;
 }
 
-// Returns whether there is room for the claim's job. The lock is given back meanwhile. If not, *ret_again: when to try again.
+// Returns whether there is room for the claim's job; if there is none, *ret_again: when to try again. The lock is given back meanwhile.
 static bool has_room(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
 	uint64_t now = now_ns(), need = need_of(claim);
 	struct memory_others others = look_at_others(memory, need, /* samples */ false);
@@ -264,7 +263,7 @@ static bool has_room(struct memory *memory, const struct memory_claim *claim, ui
 	}
 	bool starts_alone = claim->starts_alone || need > total;
 	if ((starts_alone && is_alone(memory, claim, &others)) || fits(memory, need, reserved_for_all(memory) + others.bytes, left)) {
-		return true; // it fits even if the running jobs have used nothing yet: so they need not be looked at, which is the usual case
+		return true; // the job fits even if the running jobs have used nothing of their need yet: usually so, and nothing need be sampled
 	}
 	if (now < memory->want_due) {
 		*ret_again = memory->want_due;
@@ -274,12 +273,12 @@ static bool has_room(struct memory *memory, const struct memory_claim *claim, ui
 	return (starts_alone && is_alone(memory, claim, &others)) || fits(memory, need, unused, left);
 }
 
-// Returns whether the claim's job may start now. The other fairpars are told of it first, and then looked at.
+// Returns whether the claim's job may start now. Tells the other fairpars of this job before it looks at what their jobs need.
 static bool consider(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
 	memory->tried = claim;
 	publish(memory);
 	bool may = has_room(memory, claim, ret_again);
-	memory->tried = may ? claim : NULL; // the ledger counts it until it is admitted
+	memory->tried = may ? claim : NULL; // the ledger includes the claim as the tried one until it is admitted
 	memory->wants = may || !memory->ledger ? 0 : need_of(claim);
 	publish(memory);
 	return may;
@@ -287,7 +286,7 @@ static bool consider(struct memory *memory, const struct memory_claim *claim, ui
 
 // ---- the wait ----
 
-// Must the claim wait until more is known of its batch? Unless it is awaited, jobs of the batch that wait for others count as running.
+// Must the claim wait until more is known of its batch? Jobs of the batch that wait for other jobs count as running, unless the claim is awaited.
 static bool is_held_back(const struct memory *memory, const struct memory_claim *claim) {
 	const struct memory_learned *learned = claim->learned;
 	return claim->bytes == 0 && memory_learned_holds_back(learned, learned->running + (is_awaited(claim) ? 0 : learned->suspended))
@@ -339,7 +338,7 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 			mutex_lock(&memory->lock); // and try again
 		} else if (!first || claim->starts_alone || memory->nadmitted > 0 || seen != memory->nchanges
 		           || atomic_exchange(&memory->has_waited, true)) {
-			while (seen == memory->nchanges && cond_wait_until(&memory->changed, &memory->lock, again)) { // at `again`, other programs may need less
+			while (seen == memory->nchanges && cond_wait_until(&memory->changed, &memory->lock, again)) { // at `again` others may need less
 			}
 		} else {
 			uint64_t available = memory->available;
@@ -504,7 +503,7 @@ bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint6
 	peak = peak > resident ? peak : resident; // cgroup_peak() subtracts the present file cache, some of which may have come after the peak
 	mutex_lock(&memory->lock);
 	bool ran_out = is_killed && !has_group && memory->groups_root && memory_room_observe(memory->groups_root).kills > memory->kills;
-	if (ran_out) { // it needs more than it had or was expected to: learns twice that, but no more than there is in all
+	if (ran_out) { // the job needs more than it had or was expected to need: twice as much is learned, at most the whole memory
 		uint64_t most = memory->total > 0 ? memory->total : MEMORY_NEED_MOST;
 		++memory->kills; // so that no other job counts the same kill
 		peak = peak > claim->expected ? peak : claim->expected;
@@ -549,7 +548,7 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 // The files that have the figures of a version of cgroups.
 static const struct memory_files {
 	const char *controller;           // NULL: v2
-	const char *limit, *used, *cache; // the last one is a line of memory.stat
+	const char *limit, *used, *cache; // `limit` and `used` are files, `cache` is the name of a line of memory.stat
 	const char *kills;                // the file with the line oom_kill
 } versions[] = {
 	{NULL, "/memory.max", "/memory.current", "inactive_file", "/memory.events"},
@@ -559,8 +558,8 @@ static const struct memory_files {
 struct look {
 	const struct memory_files *files;
 	struct memory_room *room;
-	uint64_t kills;        // kills in the own group of that version
-	bool is_own;           // `kills` was read in the group itself, and not just at a mount point
+	uint64_t kills;        // kills in this process's cgroup of that version
+	bool is_own;           // `kills` was read in that cgroup itself, and not just at a mount point
 };
 
 static void look_at_level(void *arg, const char *dir) {
@@ -587,7 +586,7 @@ static void look_up(void *arg, const char *dir, size_t mount_len, bool is_seen) 
 
 struct memory_room memory_room_observe(const char *root) {
 	struct memory_room room = {.limit = UINT64_MAX, .left = UINT64_MAX};
-	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); ++i) { // a hybrid machine has both, and the limits of both hold
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); ++i) { // a hybrid machine has both versions, and the limits of both hold
 		struct look look = {.files = &versions[i], .room = &room};
 		cgroup_each_dir(root, !versions[i].controller, versions[i].controller, look_up, &look);
 		room.kills += look.kills; // the memory of a process is counted in one version alone
@@ -606,7 +605,7 @@ struct shared_entry {
 };
 
 struct shared_ledger {
-	atomic_uint_least64_t used;  // entries from here on were never used
+	atomic_uint_least64_t used;  // index of the first entry that was never used
 	struct shared_entry entries[ENTRIES];
 };
 
@@ -692,13 +691,14 @@ void memory_ledger_publish(struct memory_ledger *ledger, const struct memory_ent
 	atomic_store(&own->reserved, entry->reserved);
 }
 
-// Does this process wait behind the other one?
+// Does the other process wait for memory, and this one not, or since later? Then this one leaves the memory to it.
 static bool is_behind(const struct shared_entry *own, const struct shared_entry *other) {
 	uint64_t since = atomic_load(&own->since), theirs = atomic_load(&other->since);
 	return atomic_load(&other->wants) > 0 && (atomic_load(&own->wants) == 0 || theirs < since || (theirs == since && other < own));
 }
 
-// Does the entry count? It does if another process has jobs or waits before this one, and this one runs in no job of it (*ret_is_below).
+// Does the entry count? It does if its process is another one, and has jobs or waits before this process. An entry of a process in whose
+// job this process runs does not count; then *ret_is_below is set.
 static bool counts(const struct memory_ledger *ledger, const struct shared_entry *entry, bool *ret_is_below) {
 	uint64_t key = atomic_load(&entry->key);
 	bool has_jobs = atomic_load(&entry->reserved) > 0 || atomic_load(&entry->unknown) > 0;
@@ -733,6 +733,6 @@ struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t u
 		others.bytes += (needs > has ? needs - has : 0) + (is_behind(ledger->own, entry) ? atomic_load(&entry->wants) : 0);
 		others.has_jobs = true;
 	}
-	others.has_jobs = others.has_jobs && !is_below; // if this process runs in a job of another one, that job waits for it and holds up the others
+	others.has_jobs = others.has_jobs && !is_below; // else the job in which this process runs would wait for the others
 	return others;
 }

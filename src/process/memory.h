@@ -5,9 +5,9 @@
 // served. A job with a declared need may wait until other programs free memory, too; if it needs more than the machine has, it runs
 // alone.
 //
-// The learned need is the most that one of the last 50 jobs of the batch had, and an eighth more. Until three of them have ended, the
-// batch runs one, two, then four jobs at once, and jobs of other batches pass. A part of the memory is left to other programs. A job
-// always starts if no other one runs.
+// The learned need is the most that one of the last 50 jobs of the batch had, and an eighth more. Until three jobs of the batch have
+// ended, it runs one, two, then four jobs at once, while jobs of other batches may start before its next ones. A part of the memory is
+// left to other programs. A job with a learned need always starts if no other job runs.
 
 #pragma once
 
@@ -30,35 +30,35 @@ enum { MEMORY_LAST = 50 };
 struct memory_learned {
 	uint64_t last[MEMORY_LAST];     // bytes that the last jobs to end had, in a ring
 	uint64_t ended;                 // how many jobs have ended
-	unsigned running, suspended;    // admitted jobs that do not wait for other jobs; admitted jobs that do
+	unsigned running, suspended;    // number of admitted jobs: those that do not wait for other jobs, and those that do
 	atomic_uint_least64_t most;     // the greatest of `last`. Read without a lock
 };
 
 enum memory_mode { MEMORY_UNKNOWN, MEMORY_CGROUP, MEMORY_ADMISSION };
 
 struct memory {
-	mutex lock;             // guards all members but those that are set before `mode` and constant once it is set
+	mutex lock;             // guards all but constants (meminfo, asked_root, groups_root, ledger) and `root`, which is constant once `mode` is set
 	cond changed;           // signalled when `nchanges` grows
 	uint64_t nchanges;      // counts the changes of anything that waiting claims look at
 	enum memory_mode mode;  // found out by the first claim with a declared need
 	bool proven;            // a job has entered a cgroup
-	atomic_bool has_waited, has_exceeded, has_missed; // the message for each was printed
-	const char *meminfo;    // /proc/meminfo
+	atomic_bool has_waited, has_exceeded, has_missed; // the message was printed: a job waits; needs too much; no figures are there
+	const char *meminfo;    // path of the file /proc/meminfo, or of another one in tests
 	const char *asked_root; // $FAIRPAR_CGROUP_ROOT, or NULL
 	const char *groups_root; // the argument of memory_room_observe(), or NULL: the limits of cgroups do not count
 	struct cgroup_root root;
-	struct list waiting;    // claims that wait, in the order in which they came; each is decided by its own thread
+	struct list waiting;    // claims that wait, in the order in which they came; the thread of each decides whether it is admitted
 	struct list admitted;   // claims of jobs that run, are about to start, or wait for other jobs
-	size_t nadmitted, nsuspended; // admitted jobs that do not wait for other jobs; admitted jobs that do
+	size_t nadmitted, nsuspended; // number of admitted jobs: those that do not wait for other jobs, and those that do
 	uint64_t alone_due;     // if nadmitted is 0: from this time on (now_ns()) a job may start alone even if no other one awaits it
 	struct memory_ledger *ledger; // shared with the fairpars that share slots, or NULL
-	const struct memory_claim *tried; // the claim that is being decided, or NULL; the ledger counts it already
+	const struct memory_claim *tried; // the claim that is being decided, or NULL; this process's entry in the ledger includes it already
 	uint64_t wants;         // bytes that the claim which was decided last needs and did not find, or 0; 0 without a ledger
 	uint64_t available, total; // bytes as read last; 0: not read yet
 	uint64_t fresh_until;   // now_ns() time: `available` and `total` are read again after it
-	uint64_t kills;         // the kernel's kills in the own cgroups before the first claim that learns, and the later ones attributed to a job
+	uint64_t kills;         // kills for want of memory that are accounted for: those before the first claim that learns, and those of known jobs
 	bool counts_kills;      // `kills` is set: a claim that learns was opened
-	uint64_t want_due;      // now_ns() time: the running jobs are not sampled before it
+	uint64_t want_due;      // now_ns() time before which the memory of the running jobs is not sampled again
 };
 
 // What one job needs: child_config.claim. A zeroed claim is closed.
@@ -68,7 +68,7 @@ struct memory_claim {
 	uint64_t expected;  // the most bytes that a job of its batch had had when this job started
 	const char *label;  // the job's label, for messages; borrowed
 	const void *origin; // child_config.origin, for memory_set_waiting(). Set by the caller
-	const atomic_bool *awaited; // true: another job waits for this one, so this one goes before others; or NULL. Set by the caller
+	const atomic_bool *awaited; // NULL, or true while another job waits for this one, which then goes before others. Set by the caller
 	// Called once, without a lock, if the claim has to wait, with the bytes that it needs (0: not known yet); or NULL. Set by the caller
 	void (*waits)(void *arg, uint64_t bytes);
 	void *waits_arg;
@@ -81,7 +81,7 @@ struct memory_claim {
 	struct cgroup group;
 };
 
-// Makes the struct. Before the first claim nothing is read but the environment (FAIRPAR_CGROUP_ROOT).
+// Initializes the struct. Reads only the environment (FAIRPAR_CGROUP_ROOT); all else is read for the first claim.
 void memory_init(struct memory *memory);
 // Gives back the cgroup. To be called when no claim is open any more and the guardian has ended.
 void memory_fini(struct memory *memory);
@@ -90,26 +90,26 @@ void memory_fini(struct memory *memory);
 // before the first claim. Returns 0, or -1 with errno.
 int memory_share(struct memory *memory, const char *path) FP_NODISCARD;
 
-// Opens the claim for `bytes`, or if that is 0 for what `learned` says. The claim was closed, or is zeroed except for what the
-// caller sets. Waits, and returns true once the job may start; or returns false if `refusal` was set before: the thread that sets
-// it calls memory_wake() then. The claim is open in either case.
+// Opens the claim for `bytes`, or, if `bytes` is 0, for the need that `learned` shows. The claim must be closed, or zeroed except for the
+// members that the caller sets. Waits until the job may start, and returns true; or returns false once `refusal` is set (the thread that
+// sets `refusal` then calls memory_wake()). The claim is open in either case.
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
                        const atomic_bool *refusal) FP_NODISCARD;
 
-// Opens the claim for `bytes` beside those of the other fairpars, without a cgroup, if there is room now. Returns false if there is not;
-// *ret_again: when to try again (now_ns() time). For a process that has no other claim.
+// Opens the claim if there is room for `bytes` now, beside the claims of the other fairpars; the job gets no cgroup. Returns false if there
+// is no room, with *ret_again: when to try again (now_ns() time). For a process that has no other claim.
 bool memory_claim_try(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label, uint64_t *ret_again) FP_NODISCARD;
 
-// Makes the job's cgroup, if it is to have one and it was not made before. Returns 0, or -1 with errno: ENOTSUP if another job has
-// renounced cgroups meanwhile.
+// Makes the job's cgroup, if the job is to have one and has none yet. Returns 0, or -1 with errno: ENOTSUP if cgroups were given up
+// meanwhile, for another job (memory_claim_renounce()).
 int memory_claim_prepare(struct memory *memory, struct memory_claim *claim) FP_NODISCARD;
 
-// To be called after a start that failed with `error` because of the cgroup. Returns true if the start is to be tried again: if no
-// cgroup has ever worked, or if cgroups were given up before. From then on no cgroup is used (with one message), and the claim is
-// closed, to be opened again.
+// To be called after a start that failed with `error` because of the cgroup. If no cgroup has ever worked, gives cgroups up for all jobs,
+// with a message. If cgroups are given up, now or before, closes the claim and returns true: the caller opens the claim again and tries
+// the start again. Else returns false.
 bool memory_claim_renounce(struct memory *memory, struct memory_claim *claim, int error) FP_NODISCARD;
 
-// The next three do nothing for a claim that is NULL or closed. This one says that the claim's job runs, as process `pid`.
+// Says that the claim's job runs, as process `pid`. This call and the next two do nothing for a claim that is NULL or closed.
 void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid_t pid);
 
 // Says that the job has ended, that its largest process had `resident` bytes (getrusage(2)), and whether it was killed by SIGKILL
@@ -120,15 +120,15 @@ bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint6
 // Closes the claim: its job has ended or did not start. Returns true if the kernel killed one of the job's processes at the limit of its cgroup.
 bool memory_claim_close(struct memory *memory, struct memory_claim *claim);
 
-// Says that the job with that origin begins (`waits`) or stops waiting for other jobs. While it waits, its declared memory is free for
-// others; its learned need stays reserved, as the job still uses that memory. Meanwhile a job starts if it fits beside the waiting one.
-// If no job runs, an awaited job starts in any case, and any other one if none has run for a while or the awaited one could not start.
+// Says that the job with that origin begins to wait for other jobs (`waits` is true), or stops waiting. While the job waits, its declared
+// memory is free for other jobs, but its learned need stays reserved, as the job still uses that memory. If all jobs that run wait, a
+// job that may start alone (memory_claim.starts_alone) does so even if it does not fit: at once if it is awaited, else after five seconds.
 void memory_set_waiting(struct memory *memory, const void *origin, bool waits);
 
 // Prints on standard error how many jobs wait for memory, if any, and the need of the next one.
 void memory_show_waiting(struct memory *memory);
 
-// Makes the jobs that wait look at their `refusal`.
+// Makes the jobs that wait look at their `refusal` again.
 void memory_wake(struct memory *memory);
 
 // The rule for a batch whose need is learned. Returns true if its next job must wait until more is known, while `running` of its jobs run.
@@ -143,7 +143,7 @@ void memory_learned_end(struct memory_learned *learned, uint64_t bytes);
 struct memory_room {
 	uint64_t limit; // the lowest of the limits; UINT64_MAX: none is set
 	uint64_t left;  // the least that is left below any of the limits, counting inactive file cache as free; UINT64_MAX: none is set
-	uint64_t kills; // processes of the own group that the kernel has killed so far for want of memory; 0 if the kernel does not tell
+	uint64_t kills; // processes in this process's cgroup that the kernel has killed so far for want of memory; 0 if the kernel does not tell
 };
 
 // Looks at the cgroup of this process and at those above it, of v2 (memory.max) and of v1 (memory.limit_in_bytes). `root` is put
@@ -152,7 +152,7 @@ struct memory_room memory_room_observe(const char *root);
 
 // ---- figures
 
-// Returns the number of bytes as "1.5G", in one of two buffers of the thread.
+// Returns the number of bytes in the form "1.5G". The text is valid until the second next call on this thread.
 const char *memory_show(uint64_t bytes);
 
 // Gets the bytes from the line "NAME N kB" in the text of /proc/meminfo, `name` with its colon; returns false if there is none.
@@ -171,7 +171,7 @@ struct memory_entry {
 	uint64_t reserved;   // bytes that its jobs of known need may use
 	uint64_t unknown;    // number of its other jobs: the reader of the ledger estimates their need
 	uint64_t need;       // bytes that the largest of its jobs needs
-	uint64_t wants;      // bytes that the process waits for: fairpars that came later leave them free
+	uint64_t wants;      // bytes that the process waits for; fairpars that began to wait later leave them free
 };
 void memory_ledger_publish(struct memory_ledger *ledger, const struct memory_entry *entry);
 

@@ -1,7 +1,7 @@
 // A child that keeps what the caller has: process group, stdin, stdout, stderr and terminal.
 //
 // If fairpar is killed, a guardian ends the child, its descendants, and the processes with the cookie in their environment, as it
-// ends a run's jobs (process/guardian.h). It looks at the caller's session only, so it misses a process that called setsid(2).
+// ends a run's jobs (process/guardian.h). This guardian spares processes outside of the caller's session, which have called setsid(2).
 
 #pragma once
 
@@ -27,6 +27,6 @@ int plain_child_start(const char *path, char *const *argv, const struct context 
 // Waits for the child's end and reaps it. Returns the child's exit status, and *ret_signal: the signal that has ended it, or 0.
 int plain_child_wait(struct plain_child *child, int *ret_signal);
 
-// Waits until the child has stopped or ended, but only for a moment, as the child may have ignored the signal. To be called
+// Waits until the child, which was sent a stop signal, has stopped or ended; but not for long, as it may ignore the signal. To be called
 // before this process stops itself: else the child would still read from the terminal what is typed for the shell.
 void plain_child_await_stop(const struct plain_child *child);

@@ -52,8 +52,8 @@ static bool list_has(const char *list, const char *word) {
 // This process's cgroups, borrowed from the text of /proc/self/cgroup; NULL where there is none.
 struct groups { const char *v2, *v1; };
 
-// Takes the path from a line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b"; cgroups(7)) if the line is that of cgroup v2,
-// or the first one of that controller (NULL: no controller). The line is taken apart.
+// Takes the path from a line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b"; cgroups(7)), which it changes, if it is the line of
+// cgroup v2, or the first line that names the v1 controller (NULL: no line does).
 static void take_group(char *line, const char *controller, struct groups *groups) {
 	char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
 	if (!path) {
@@ -67,7 +67,7 @@ static void take_group(char *line, const char *controller, struct groups *groups
 	}
 }
 
-// Undoes the \040 of mountinfo, in place.
+// Decodes the octal escapes of mountinfo in place, such as \040 for a blank.
 static void unescape(char *s) {
 	char *to = s;
 	for (; *s; ++s) {
@@ -81,7 +81,7 @@ static void unescape(char *s) {
 	*to = '\0';
 }
 
-// Splits the text at its blanks. Returns false if there are fewer than `n`.
+// Puts the first `n` words of the text into `fields`, and ends each with a NUL. Returns false if there are fewer words.
 static bool split(char *text, char *fields[], size_t n) {
 	char *save = NULL, *word = strtok_r(text, " ", &save);
 	size_t got = 0;
@@ -99,7 +99,7 @@ static const char *mounted_group(const struct groups *groups, const char *type, 
 	return groups->v1 && strcmp(type, "cgroup") == 0 && list_has(options, controller) ? groups->v1 : NULL;
 }
 
-// Calls fn if the line of mountinfo, which is taken apart, is a mount of one of the groups (proc(5)):
+// Calls fn if the line of mountinfo, which is changed, is a mount of one of the groups (proc(5)):
 // "36 35 98:0 /ROOT /POINT OPTIONS [TAGS] - TYPE SOURCE SUPER".
 static void mount_visit(char *line, const char *root, const struct groups *groups, const char *controller, cgroup_dir_fn *fn,
                         void *arg) {
@@ -115,7 +115,7 @@ static void mount_visit(char *line, const char *root, const struct groups *group
 	char *mounted = fields[3], *point = fields[4];
 	unescape(mounted);
 	unescape(point);
-	// what is mounted may be a part of the hierarchy; a group outside of our namespace begins with /.. (cgroup_namespaces(7))
+	// the mount may show a part of the hierarchy only; a group outside of our cgroup namespace begins with /.. (cgroup_namespaces(7))
 	size_t len = strcmp(mounted, "/") == 0 ? 0 : strlen(mounted);
 	const char *below = group + len;
 	bool is_seen = strncmp(group, mounted, len) == 0 && (*below == '/' || *below == '\0') && strncmp(below, "/..", 3) != 0;

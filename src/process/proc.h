@@ -1,4 +1,4 @@
-// Reads files of /proc and of cgroups whole, and finds numbers in them, and the directories of this process's cgroups.
+// Reads whole files of /proc and of cgroups, finds numbers in them, and finds the directories of this process's cgroups.
 
 #pragma once
 
@@ -16,23 +16,23 @@ int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
 // the text, within *text and writable; "" if the file cannot be read.
 char *proc_read_below(const char *dir, const char *path, struct buf *text);
 
-// Gets the number in the line "NAME N" of such a file's text. Returns false if there is no such line.
+// Gets the number N in the line "NAME N" of `text`, the text of such a file. Returns false if there is no such line.
 bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) FP_NODISCARD;
 
-// Returns the number in the line "NAME N" of the file `dir``path`, or the one at its start if `name` is NULL; or `other`: there is none.
+// Returns the number N in the line "NAME N" of the file `dir``path`; if `name` is NULL, the number at the start of the file. Returns
+// `other` if there is no such number.
 uint64_t proc_number(const char *dir, const char *path, const char *name, uint64_t other);
 
 // Gets the directory of a cgroup of this process, borrowed for the call. Its first `mount_len` bytes are the mount point. With
 // `is_seen` false the cgroup itself is outside of this cgroup namespace, and `dir` is only the mount point.
 typedef void cgroup_dir_fn(void *arg, const char *dir, size_t mount_len, bool is_seen);
 
-// Calls fn for each mount that shows a cgroup of this process: if `v2`, its cgroup of v2; unless `controller` is NULL, its cgroup
-// of this controller of v1. A hybrid machine has both, and the limits of both hold. Without such a mount there is no call. `root`
-// is put before /proc and before the mount points found there: "" but in tests.
+// Calls fn for each mount that shows a cgroup of this process: its cgroup of v2 if `v2` is true, and its cgroup of that v1 controller
+// unless `controller` is NULL. (A hybrid machine has both, and the limits of both hold.) `root` is put in front of /proc and of the
+// mount points found there: "" except in tests.
 void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_dir_fn *fn, void *arg);
 
-// Returns the first directory that cgroup_each_dir() finds with these arguments and that is the cgroup itself; the caller frees it.
-// NULL if there is none.
+// Returns the first directory that cgroup_each_dir() finds with these arguments and that is the cgroup itself, or NULL; the caller frees it.
 char *cgroup_find_dir(const char *root, bool v2, const char *controller);
 
 // Calls fn for the directory and for each one above it, up to the mount point, as the limits of these hold too. `dir` and

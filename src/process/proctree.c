@@ -24,7 +24,7 @@ enum { KILL_PAUSE_MS = 5 }; // a killed process needs a moment to be gone
 
 bool proctree_fills_limit(void) {
 	struct rlimit limit;
-	struct stat threads; // has a link for each thread (fs/proc/base.c: proc_task_getattr)
+	struct stat threads; // the directory has 2 links, and one for each thread (fs/proc/base.c: proc_task_getattr)
 	return getrlimit(RLIMIT_NPROC, &limit) == 0 && stat("/proc/self/task", &threads) == 0
 		&& limit.rlim_cur <= threads.st_nlink - 2;
 }
@@ -132,7 +132,7 @@ void proctree_add_children(struct proctree *tree, pid_t pid) {
 	add_entries(&threads, path);
 	for (size_t i = 0; i < threads.n; ++i) {
 		pid_t tid = threads.pids[i];
-		// the first thread is always there while the process is, so its missing file is a missing feature
+		// the first thread exists as long as the process: if it has no such file, the kernel lacks the feature
 		if (add_children_of_thread(tree, pid, tid) != 0 && tid == pid && errno == ENOENT) {
 			struct proctree all = PROCTREE_INIT; // a kernel without CONFIG_PROC_CHILDREN: asks all processes for their parent
 			add_entries(&all, "/proc");
@@ -203,7 +203,7 @@ uint64_t proctree_memory(pid_t root) {
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-// ---- one by one ----
+// ---- signals to single processes ----
 
 void pidfd_set_fini(struct pidfd_set *set) {
 	for (size_t i = 0; i < set->n; ++i) {
@@ -225,7 +225,7 @@ pid_t proctree_parent(pid_t pid, uint64_t *ret_start) {
 	return parent;
 }
 
-// Adds the process, if `is_meant` holds once its pidfd is open: since the pid was listed, it may have become another process's.
+// Adds the process, if `is_meant` is true for its pid after the pidfd was opened: meanwhile the pid may have become another process's.
 static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg),
                              const void *arg) {
 	for (size_t i = 0; i < set->n; ++i) {
@@ -296,14 +296,14 @@ void pidfd_set_signal(const struct pidfd_set *set, int signal) {
 		if (one->pidfd >= 0 && (syscall(SYS_pidfd_send_signal, one->pidfd, signal, NULL, 0U) == 0 || errno == ESRCH)) {
 			continue;
 		}
-		// a sandbox refuses such calls: then by the pid
+		// a sandbox may refuse pidfds: then the signal goes to the pid
 		if (one->pidfd >= 0 || (read_stat(one->pid, &stat) && stat.start == one->start)) {
 			kill(one->pid, signal);
 		}
 	}
 }
 
-// Reads the environment. Returns false if the process is another user's, or has secrets of its own (proc(5)).
+// Reads the environment of the process. Returns false if this process may not (proc(5)), or if that process has gone.
 static bool read_environ(pid_t pid, struct buf *environment) {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
@@ -366,7 +366,7 @@ int proctree_open_orphan(pid_t group) {
 			continue;
 		}
 		pidfd = pidfd_open_pid(orphans.pids[i]);
-		// asked again, as the descriptor now stands for one process
+		// the group is checked again, as the pid may have become another process's before the descriptor was opened
 		if (pidfd >= 0 && getpgid(orphans.pids[i]) != group) {
 			fd_close(&pidfd);
 		}
@@ -375,7 +375,7 @@ int proctree_open_orphan(pid_t group) {
 	return pidfd;
 }
 
-// ---- how busy they are ----
+// ---- how busy processes are ----
 
 double activity_sample(struct activity *activity, const pid_t *pids, size_t n, uint64_t now, unsigned *ret_alive) {
 	struct activity sample = {.n = n, .at = now};

@@ -1,4 +1,4 @@
-// Finds the descendants of a process in /proc, for those that a signal to the job's process group does not reach.
+// Finds the descendants of a process in /proc, as a signal to the process group of a job does not reach all of them.
 
 #pragma once
 
@@ -39,7 +39,7 @@ bool proctree_group_is_orphaned(void);
 // Returns whether the pid is in the list.
 bool proctree_has(const struct proctree *tree, pid_t pid);
 
-// Returns the bytes of memory that the process and its descendants have to themselves: not of files, not shared.
+// Returns the bytes of private memory of the process and its descendants: pages of files and shared pages do not count.
 uint64_t proctree_memory(pid_t root);
 
 // Returns when the process started, in ticks since boot: start and pid together tell a process from all others. 0: no such process runs.
@@ -51,8 +51,8 @@ pid_t proctree_parent(pid_t pid, uint64_t *ret_start);
 // Returns what the variable was set to when the process was started, for the caller to free; or NULL: it was not set, or cannot be read.
 char *proctree_variable(pid_t pid, const char *name);
 
-// A process that is signalled by itself: by its pidfd, which never means another process; or, if the kernel refuses pidfds (-1),
-// by its pid, as long as the process of that pid still has this start.
+// A process that is signalled by its pidfd, which never means another process; or, if the kernel refuses pidfds (-1), by its pid,
+// as long as the process with that pid still has this start time.
 struct pidfd_entry {
 	pid_t pid;
 	int pidfd;
@@ -66,7 +66,7 @@ struct pidfd_set {
 
 #define PIDFD_SET_INIT {NULL, 0, 0}
 
-// Closes the descriptors; the set is empty then.
+// Closes the descriptors, and makes the set empty.
 void pidfd_set_fini(struct pidfd_set *set);
 
 // Adds the descendants of `root`, the leader of its process group, that are in another group (setsid, daemons).
@@ -77,15 +77,15 @@ enum { SESSION_ANY = -1 }; // 0 is a session, too: one whose leader is outside o
 // Adds the process and its descendants, but not those in another session than `session`.
 void pidfd_set_add_tree(struct pidfd_set *set, pid_t root, pid_t session);
 
-// Sends the signal to those of the set that are still there.
+// Sends the signal to the processes of the set that still exist.
 void pidfd_set_signal(const struct pidfd_set *set, int signal);
 
 // Returns a process of the set that still runs (a zombie does not); or NULL.
 const struct pidfd_entry *pidfd_set_running(const struct pidfd_set *set);
 
-// How processes are found whose pids nobody knows: by `cookie`, "NAME=VALUE", in their environment ("": finds none), and by their
-// session. Finds processes of this user, except the caller; even those that have left their group and lost their parents, but none
-// that was given another environment.
+// Describes processes whose pids are not known: their environment has the variable `cookie` ("NAME=VALUE"; "" finds no process), and
+// their session is `session`, or any if that is SESSION_ANY. Only processes of this user are found, and never the caller; also those
+// that have left their group and lost their parents, but none that was started with another environment.
 struct marked {
 	const char *cookie;
 	pid_t session;
@@ -94,7 +94,7 @@ struct marked {
 // Sends the signal (0: none) to all processes that `marked` describes. Returns how many there were, without zombies.
 size_t proctree_signal_marked(const struct marked *marked, int signal);
 
-// Sends SIGKILL to these processes until none is left, but not for longer than `most_ms`.
+// Sends SIGKILL to all processes that `marked` describes, until none is left, but not for longer than `most_ms`.
 void proctree_kill_marked(const struct marked *marked, unsigned most_ms);
 
 // Returns a pidfd of an orphan that this process, as the subreaper, has as a child (a zombie, too) and that is in the process
@@ -108,7 +108,7 @@ bool proctree_fills_limit(void);
 // pidfd_open(2), which has no name in older C libraries.
 int pidfd_open_pid(pid_t pid);
 
-// ---- how busy they are, from one sample to the next ----
+// ---- how busy processes are, from one sample to the next ----
 
 enum { ACTIVITY_PROCESSES = 64 }; // the most trees of processes in a sample
 

@@ -90,7 +90,7 @@ void signals_watch_children(int fd, bool on) {
 	verify(signalfd(fd, &set, SFD_CLOEXEC | SFD_NONBLOCK) == fd); // only the mask changes
 }
 
-static bool typed; // the last signal of signals_next() was a key; for the thread that calls that
+static bool typed; // the last signal of signals_next() came from a key; only the thread that calls signals_next() uses this
 
 bool signals_typed(void) {
 	return typed;
@@ -110,7 +110,7 @@ int signals_next(int fd) {
 	return (int)info.ssi_signo;
 }
 
-// Lets one signal through on this thread with its default action, and blocks it again.
+// Raises the signal on this thread with its default action, and blocks it again.
 static void signal_take(int signal) {
 	struct sigaction action = {.sa_handler = SIG_DFL}, old;
 	sigaction(signal, &action, &old); // fails for KILL and STOP, whose action is the default
@@ -125,7 +125,7 @@ void signals_block_xfsz(void) {
 	mask_one(SIG_BLOCK, SIGXFSZ);
 }
 
-static volatile sig_atomic_t dies_by; // 0: no time is set
+static volatile sig_atomic_t dies_by; // the signal by which this process is to die at dies_at; 0: none
 static atomic_uint_least64_t dies_at = TIME_NEVER; // now_ns() time of the alarm
 static void (*dies_with)(void);
 
@@ -161,7 +161,7 @@ void signals_die_within(unsigned seconds, int signal, void (*on_die)(void)) {
 	alarm_within(seconds);
 }
 
-// Sets the action of those signals that end a run, but for any that were ignored at the start.
+// Sets the action of the signals that end a run, except for those that were ignored at the start.
 static void set_ending(void (*handler)(int)) {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
 	get_ending_signals(&action.sa_mask); // so that no other of these signals comes while the handler of one sets their default action

@@ -13,8 +13,8 @@ void signals_defer(sigset_t *ret_mask);
 
 // Blocks the signals that fairpar answers (INT, TERM, HUP, QUIT, TSTP, CONT, USR1, USR2, each unless it was ignored at the
 // start), PIPE and XFSZ (so that a write fails with EPIPE or EFBIG), and CHLD (so that signals_watch_children() misses none) in
-// the calling thread, so also in all later threads. No disposition is changed, so none needs to be reset in jobs, but for
-// one: SIGCHLD is set back to its default if it was ignored, as exit statuses would be lost. Call it after
+// the calling thread, so also in all later threads. Changes no disposition, so none needs to be reset in jobs, with one
+// exception: SIGCHLD is set back to its default if it was ignored, as exit statuses would be lost. Call this after
 // context_capture() and before children_create(). Returns a non-blocking descriptor (signalfd) to poll, or -1 with errno.
 int signals_open(void) FP_NODISCARD;
 
@@ -32,7 +32,7 @@ int signals_next(int fd);
 // True if the last signal from signals_next() came from a key on the terminal, such as Ctrl-C.
 bool signals_typed(void);
 
-// The signals whose disposition in this process is to be ignored.
+// Gets the signals that this process ignores.
 void signals_get_ignored(sigset_t *ret_ignored);
 
 // Makes a write beyond RLIMIT_FSIZE fail with EFBIG on the calling thread, for programs that answer no signals.
@@ -53,7 +53,7 @@ int signals_hurried(void);
 void signals_block_again(void);
 
 // Makes this process die by `signal` in `seconds` seconds, or earlier if an earlier call said so, even if this thread waits for
-// something that never comes. `on_die` is called before that, in a signal handler on this thread. 0 seconds: takes it back.
+// something that never comes. `on_die` is called before the end, in a signal handler on this thread. With 0 seconds: cancels this.
 void signals_die_within(unsigned seconds, int signal, void (*on_die)(void));
 
 // Stops this process the way SIGTSTP would have, and returns when it was continued.

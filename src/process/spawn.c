@@ -119,10 +119,10 @@ UNCHECKED static int fail(struct exchange *x, enum spawn_step step, int error) {
 	return -1;
 }
 
-// A signal to fairpar's group that came before we left it is fairpar's to answer. A pending stop would keep us here for ever,
-// with the parent asleep until we execute, as the SIGCONT after it no longer reaches us: our own SIGCONT discards it (POSIX,
-// 2.4.1). The other signals are pending, as they are blocked, and are taken here: otherwise the job would die of INT, say, at once as
-// if by itself, and not as one that the end of the run cut off.
+// Gives the child its own process group. A signal that fairpar's group got before is for fairpar to answer, not for the child. If a stop
+// is pending, the child would stop for ever before it executes, with its parent asleep, as the SIGCONT that follows does not reach it any
+// more: so the child's own SIGCONT discards the stop (POSIX, 2.4.1). The other signals are blocked and pending, and are discarded here:
+// else the job would die of INT, say, as if by itself, and would not count as cut off by the end of the run.
 UNCHECKED static int child_group(struct exchange *x) {
 	if (!x->config->own_group) {
 		return 0;
@@ -144,7 +144,7 @@ UNCHECKED static int child_bind_life(struct exchange *x) {
 	if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
 		return 0; // a sandbox refuses it; there is still the guardian
 	}
-	// the parent may have died before prctl(): then no signal comes any more
+	// if the parent died before prctl(), no signal comes any more
 	return syscall(SYS_getppid) == x->config->world->pid ? 0 : fail(x, SPAWN_CLONE, ESRCH);
 }
 
@@ -398,7 +398,7 @@ int daemon_isolate(const int *fds, int n) {
 		sigaction(signal, &ignore, NULL); // refused for KILL and STOP
 	}
 	int high[DAEMON_FDS_MAX];
-	for (int i = 0; i < n; ++i) { // first to numbers above all of these, so that none is in the way of another
+	for (int i = 0; i < n; ++i) { // first to numbers from 3 + n on, so that no dup2() below closes one of them
 		high[i] = fds[i] >= 0 ? fcntl(fds[i], F_DUPFD, 3 + n) : -1;
 		if (fds[i] >= 0 && high[i] < 0) {
 			return -1;

@@ -1,5 +1,5 @@
-// Starts one child: descriptors, directory, environment, limits, process group; reports which step failed. All else that fails in
-// this room sets errno, but what reads a text of the user.
+// Starts one child: descriptors, directory, environment, limits, process group; reports which step failed. (Other functions of
+// src/process that can fail set errno, except those that parse a user's text.)
 
 #pragma once
 
@@ -26,7 +26,7 @@ struct spawn_error {
 // The step in words, for "cannot start 'x': STEP: CAUSE". Static text.
 const char *spawn_step_name(enum spawn_step step);
 
-// The state of this process, read once, so that a child makes a system call only for what must differ from it.
+// The state of this process, read once, so that a child makes system calls only for what must be different in the child.
 struct spawn_world {
 	pid_t pid;
 	sigset_t deadly;         // signals that a child discards if they came, for fairpar's process group, before it had a group of its own
@@ -47,8 +47,8 @@ struct spawn_config {
 	char *const *argv;               // NULL-terminated
 	char *const *env;                // NULL-terminated
 	const struct spawn_world *world;
-	const struct context *context;   // NULL: as this process is, with the signal mask of the thread
-	int stdio[3];                    // the child's descriptors 0, 1 and 2; -1: inherited. One that is 0, 1 or 2 stays at its number
+	const struct context *context;   // NULL: the child gets what this process has, and the signal mask of the thread
+	int stdio[3];                    // become the child's descriptors 0, 1 and 2; -1, or the same number: inherited
 	const int *keep;                 // descriptors that lose their close-on-exec flag in the child
 	unsigned nkeep;
 	int cgroup_fd;                   // cgroup.procs of the cgroup to enter, or -1

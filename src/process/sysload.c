@@ -20,7 +20,7 @@ bool sysload_parse_load(const char *text, uint64_t *ret_load) {
 	if (!proc_find_number(text, "procs_running", &running) || !proc_find_number(text, "procs_blocked", &blocked)) {
 		return false;
 	}
-	*ret_load = (running > 0 ? running - 1 : 0) + blocked; // the reader itself runs
+	*ret_load = (running > 0 ? running - 1 : 0) + blocked; // without the calling thread, which runs
 	return true;
 }
 
@@ -37,7 +37,7 @@ unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n) {
 	if (ratio >= 2) {
 		return n;
 	}
-	double most = 1 / (2 - ratio) + 1; // one more than parallel's $run, which is the last index
+	double most = 1 / (2 - ratio) + 1; // one more than $run in GNU parallel's source, which is the index of the last job
 	return most < (double)n ? (unsigned)most : n;
 }
 

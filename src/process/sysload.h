@@ -11,8 +11,8 @@
 
 // ---- what the texts of /proc say; these calls return false if a figure is missing ----
 
-// Gets from the text of /proc/stat how many threads run or wait for a processor or a disk now, without the calling one. It is no
-// average over minutes, as in GNU parallel: so each start counts when the next one is considered.
+// Gets from the text of /proc/stat how many threads run, or wait for a processor or a disk, now, without the calling thread. This load is
+// no average over minutes, as in GNU parallel: so the start of a job already counts when the start of the next one is decided.
 bool sysload_parse_load(const char *text, uint64_t *ret_load) FP_NODISCARD;
 
 // Pages swapped so far.
@@ -22,12 +22,12 @@ struct swapped {
 // Gets the pages swapped so far from the text of /proc/vmstat.
 bool sysload_parse_swapped(const char *text, struct swapped *ret_swapped) FP_NODISCARD;
 
-// Returns whether the machine was swapping between the two readings: whether pages went both in and out. If they only go out, or
-// only come back, they belong to programs that nobody uses, or that are used again. GNU parallel's rule.
+// Returns whether the machine was swapping between the two readings: whether pages went both in and out. Pages that only go out belong
+// to programs that nobody uses; pages that only come in, to programs that are used again. GNU parallel's rule.
 bool sysload_is_swapping(const struct swapped *before, const struct swapped *after);
 
-// sysload_add_load() appends why no job is to start if `load` is not below `most`. sysload_add_free() appends it if `bytes`,
-// which are free, are fewer than `asked`, the value of the option named `option`. They append nothing if a job may start.
+// sysload_add_load() appends the reason why no job may start, if `load` is not below `most`. sysload_add_free() does so if the `bytes`
+// that are free are fewer than `asked`, the value of the option named `option`. Both append nothing if a job may start.
 void sysload_add_load(struct buf *why, uint64_t load, double most);
 void sysload_add_free(struct buf *why, uint64_t bytes, const char *option, uint64_t asked);
 
@@ -47,7 +47,7 @@ bool sysload_free(uint64_t *ret_bytes) FP_NODISCARD;
 
 // Counters that only grow; 0 where the system does not have them.
 struct pressure_totals {
-	double idle, all;      // ticks of the usable processors
+	double idle, all;      // ticks of the usable processors: idle ones, and all
 	double used_us;        // microseconds of processor time that this process's cgroup has used
 	double memory_us, disk_us; // microseconds in which all tasks waited for memory, or for a disk
 };
@@ -67,7 +67,7 @@ struct pressure_observation {
 	double disk_full;      // the share of the time in which all tasks waited for a disk, from the same source
 };
 
-// Takes the first sample, at time `now` (now_ns()); pressure_close() frees what it holds. `root` is put in front of /proc and of the
+// Takes the first sample, at time `now` (now_ns()); pressure_close() frees what *pressure owns. `root` is put in front of /proc and of the
 // mount points found there; it is "" except in tests.
 void pressure_open(struct pressure *pressure, const char *root, uint64_t now);
 void pressure_close(struct pressure *pressure);

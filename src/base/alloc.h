@@ -22,12 +22,12 @@ char *xstrdup(const char *s) FP_MALLOC;
 // Returns a copy of `size` bytes with a NUL behind them. The caller frees it.
 void *xmemdup(const void *mem, size_t size) FP_MALLOC;
 
-// Copies `size` bytes of `mem`, which may be NULL if `size` is 0, to `to`. Returns the address behind them in `to`.
+// Copies `size` bytes from `mem`, which may be NULL if `size` is 0, to `to`. Returns the address behind the copy.
 static inline char *put_bytes(char *to, const void *mem, size_t size) {
 	return size > 0 ? (char *)memcpy(to, mem, size) + size : to;
 }
 
-// A member of a struct that points to a text: `text` is the address of this pointer, and the text has `len` bytes.
+// Describes a member of a struct that points to a text: `text` is the address of this member, `len` the length of the text in bytes.
 struct text_member {
 	const char **text;
 	size_t len;
@@ -52,17 +52,17 @@ void free_later(void *mem);
 // Grows the array `*mem`, which has room for `*cap` elements of `size` bytes, until it has room for `need`, at least doubling it.
 void grow_array(void *mem, size_t *cap, size_t need, size_t size);
 
-// Sorted arrays of `n` elements of `size` bytes; each element begins with its id, a uint64_t, and they stand in the order of
-// the ids. ids_index() returns the index of the first element whose id is at least `id`, or `n`. ids_find() returns the element
-// with that id, or NULL. ids_add() returns it as well; if it is missing, adds it, zeroed but for the id, to `*array` (`*cap`
-// elements, grown as needed). A returned element is valid until the next ids_add().
+// Arrays of `n` elements of `size` bytes; each element begins with its id, a uint64_t, and the elements are sorted by id. ids_index()
+// returns the index of the first element whose id is at least `id`, or `n`. ids_find() returns the element with that id, or NULL.
+// ids_add() returns the element with that id, too; if it is missing, it first adds it, with zeros behind the id: `array` is the address of
+// the pointer to the elements, of which there is room for *cap; it grows as needed. A returned element is valid until the next ids_add().
 size_t ids_index(const void *array, size_t n, size_t size, uint64_t id);
 void *ids_find(const void *array, size_t n, size_t size, uint64_t id);
 void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id);
 
-// ---- functions that no file may call: every file of fairpar includes this ----
+// ---- functions that a file which includes this header may not call ----
 
-// these headers come first, because the pragma refuses the names of the functions even in a declaration
+// these headers come first: behind the pragma a declaration of one of the functions would be an error, too
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// Short names for C11's atomic operations, for all files but warm/server.c, which is linked separately. Each acquire or release
-// has a comment, beside it or at another use of the same variable, that says what it pairs with.
+// Short names for C11's atomic operations, for all files but warm/server.c, which is linked separately. For each acquire or
+// release, a comment beside it, or at another use of the same variable, names the operation that it pairs with.
 
 #pragma once
 

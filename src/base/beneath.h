@@ -9,23 +9,23 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-// Opens the directory `path`, below which files are to be opened; "" is the present directory. With `makes`, makes it, and the directories
-// above it, if they are missing (by the umask). Returns a descriptor for open_beneath(), which the caller closes, or -1 with errno.
+// Opens the directory `path`, below which files are to be opened; "" is the current directory. With `makes`, first makes this directory and those
+// above it where they are missing (0777, less the umask). Returns a descriptor for open_beneath(), which the caller closes, or -1 with errno.
 int open_base_dir(const char *path, bool makes) FP_NODISCARD;
 
-// Makes the directory, and those above it (by the umask). Returns 0, also if it exists already; or -1 with errno.
+// Makes the directory and those above it (0777, less the umask). Returns 0, also if it exists already; or -1 with errno.
 int make_dirs(const char *path) FP_NODISCARD;
 
-// Opens a file by its path below the directory `dir`, with the flags of open(2), close-on-exec; with O_CREAT the directories
-// above it are made too. Returns a descriptor that the caller closes, or -1 with errno, ELOOP for a symbolic link.
+// Opens a file by its path below the directory `dir`, with the flags of open(2), close-on-exec; with O_CREAT also makes the directories
+// that the path names. Returns a descriptor that the caller closes, or -1 with errno: ELOOP if the path has a symbolic link.
 int open_beneath(int dir, const char *path, int flags) FP_NODISCARD;
 
-// How many levels a symbolic link with this target leads up: the number of its "..". SIZE_MAX if the link might lead anywhere: the
-// target is not relative, or has a ".." behind a name, which may be another link.
+// Returns how many levels up a symbolic link with this target leads, which is the number of its ".."; or SIZE_MAX if it might lead
+// anywhere: the target is empty or absolute, or has a ".." behind a name, and that name may be another link.
 size_t link_climbs(const char *target);
 
-// True if a symbolic link with this target, in a directory `depth` levels below a top directory, cannot lead out of the top, whatever
-// other such links are there.
+// True if a symbolic link with this target, in a directory `depth` levels below a top directory, cannot lead out of the top
+// directory, whatever other links for which this is true are there.
 static inline bool link_stays_beneath(const char *target, size_t depth) {
 	return link_climbs(target) <= depth;
 }
@@ -35,8 +35,8 @@ static inline bool link_stays_beneath(const char *target, size_t depth) {
 void remove_file(const char *dir, const char *path);
 void remove_tree(const char *path);
 
-// ---- a walk through a tree: the directories from its top down to the present one. Each is opened in the one before, never through a link. At most
-// LEVELS_OPEN have a descriptor; the walk opens the others again by ".." when it comes back, and fails if they are not the same directories ----
+// ---- a walk through a tree: the directories from its top to the current one, each opened in the one above, never through a link. At most
+// LEVELS_OPEN have a descriptor; coming back to another directory, the walk opens it again by "..", and fails if it is no longer the same ----
 
 enum { LEVELS_MOST = 512, LEVELS_OPEN = 32 };
 
@@ -48,9 +48,9 @@ struct level {
 	struct buf names;      // the names of the files in it, a NUL behind each
 	size_t at;             // the offset in `names` of the next file
 	// used only when the tree is received
-	bool is_new;           // the receiver has made the directory: it gets `mtime` once all files in it are there
+	bool is_new;           // the receiver has made the directory, which gets `mtime` once all files in it are there
 	struct timespec mtime;
-	bool has_other_mode;   // the directory gets `mode`, too, once all files in it are there
+	bool has_other_mode;   // the directory also gets `mode` once all files in it are there
 	mode_t mode;
 };
 
@@ -59,11 +59,11 @@ struct levels {
 	size_t n, cap;
 };
 
-// Opens the directory `name` in the open directory `above`, and adds it below the deepest one. Returns the new level, valid until the next is
-// added; or NULL with errno: ENOTDIR for a link, too.
+// Opens the directory `name` in the open directory `above`, and adds it to the list as the deepest one. Returns the new level, valid until
+// the next is added; or NULL with errno: ENOTDIR for a link, too.
 struct level *levels_enter(struct levels *levels, int above, const char *name);
 
-// Removes the deepest directory from the list. Returns 0; or -1 with errno if the one above it cannot be opened again, and has no descriptor.
+// Removes the deepest directory from the list. Returns 0; or -1 with errno if the directory above has no descriptor and cannot be opened again.
 int levels_leave(struct levels *levels) FP_NODISCARD;
 
 // Returns the deepest directory, or NULL.
@@ -71,5 +71,5 @@ static inline struct level *levels_deepest(const struct levels *levels) {
 	return levels->n > 0 ? &levels->at[levels->n - 1] : NULL;
 }
 
-// Appends the path of `name` in the deepest directory, from the top on.
+// Appends the path of `name` in the deepest directory; the path begins with the name of the top directory.
 void levels_add_path(const struct levels *levels, const char *name, struct buf *path);

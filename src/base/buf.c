@@ -213,7 +213,7 @@ int read_to_end(int fd, struct buf *into, size_t most) {
 
 // ---- memory that is freed all at once ----
 
-enum { FIRST_BLOCK = 1024, BLOCK = 64 * 1024 }; // each block of an arena is twice as large as the one before, up to BLOCK: many arenas stay small
+enum { FIRST_BLOCK = 1024, BLOCK = 64 * 1024 }; // each block of an arena is twice as large as the one before, up to BLOCK: a small arena takes little
 
 struct arena_block {
 	struct arena_block *next;

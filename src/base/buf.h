@@ -32,7 +32,7 @@ void buf_add(struct buf *buf, const void *mem, size_t len);
 void buf_adds(struct buf *buf, const char *s);
 void buf_addc(struct buf *buf, char c);
 
-// Appends the strings of a list that ends with NULL, each with its NUL. *ret_n: how many there are.
+// Appends the strings of a list that ends with NULL, each with its NUL. *ret_n: the number of strings.
 void buf_add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n);
 
 // Appends what printf(3) makes of the arguments.
@@ -52,7 +52,7 @@ void buf_move(struct buf *buf, struct buf *from);
 // Hands the bytes (NUL behind them) over to the caller, who frees them; the buffer is empty afterwards.
 char *buf_take(struct buf *buf);
 
-// Sets *ret_error to a formatted message, which the receiver frees, and returns -1: for `return error_text(ret_error, …)`.
+// Sets *ret_error to a formatted message, which whoever gets it frees, and returns -1: for `return error_text(ret_error, …)`.
 int error_text(char **ret_error, const char *format, ...) FP_PRINTF(2, 3);
 
 // Removes the first `n` bytes; `n` is at most buf->len.
@@ -64,11 +64,11 @@ size_t utf8_decode(const char *s, size_t len, uint32_t *ret_char);
 // As utf8_decode(), but returns only the length.
 size_t utf8_length(const char *s, size_t len);
 
-// Appends the bytes for a human: control bytes and invalid ones as \n, \t, \xHH, cut after `max` bytes with "...".
-// For messages and, on a terminal, for everything that shows an item: a file name must not control the terminal.
+// Appends the bytes for a human: control characters, invisible ones and bytes that are not UTF-8 as \n, \t, \xHH, cut after `max`
+// bytes with "...". For messages and, on a terminal, for everything that shows an item: a file name must not control the terminal.
 void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max);
 
-// Appends the bytes in the form for `fd`: if that is a terminal, escaped except for newlines and tabs; else unchanged.
+// Appends the bytes as they are to be written to `fd`: if `fd` is a terminal, escaped except for newlines and tabs; else unchanged.
 void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len);
 
 // Returns the number in the type that buf_printf() takes for %llu: uint64_t is not the same type on each system.

@@ -1,10 +1,10 @@
 // Messages to the user on stderr, and checks that stay in the program.
 //
-// There are three strengths: a user's mistake gets a message; verify() is a check that is always on; assert() is for debug
-// builds. Low rooms return errors and do not print; the top files word and print them. A function that fails returns -1, NULL or
-// false. If the system refused something, errno is the cause. If a text is wrong, *ret_error says why: a `const char **` gets
-// static text that goes on from the wrong text, a `char **` the whole message, which the caller frees (error_text()). A message
-// is one write(2), so that messages of several threads do not mix.
+// A user's mistake gets a message; verify() checks fairpar's own logic in every build, assert() in debug builds only. The lower rooms
+// (directories of src/) return errors and do not print; files of the upper rooms word and print them. A function that fails returns -1,
+// NULL or false. If the system refused something, errno is the cause. If a text is wrong, *ret_error says why: a `const char **` gets
+// static text that continues a message which has quoted the wrong text, a `char **` the whole message, which the caller frees
+// (error_text()). A message is one write(2), so that messages of several threads do not mix.
 
 #pragma once
 
@@ -38,10 +38,10 @@ const char *diag_name(void);
 // whole lines, from any thread, and returns 0, or -1 with errno. To be called before the first thread is started.
 void diag_set_writer(int (*fn)(const void *mem, size_t len));
 
-// True if a message could not be written to stderr since the start.
+// True once a message could not be written to stderr.
 int diag_lost(void);
 
-// Sets a function that diag_die() calls once, to end the running jobs, on the thread that dies. The function must not allocate.
+// Sets a function that ends the running jobs: diag_die() calls it once, on its own thread. The function must not allocate.
 void diag_set_on_die(void (*fn)(void));
 
 // Prints the error, calls the function of diag_set_on_die(), and ends the process with EXIT_TROUBLE. Any thread may call it.

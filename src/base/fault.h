@@ -1,7 +1,7 @@
 // Faults on demand, so that tests reach the paths that a healthy machine never takes.
 //
 // FAIRPAR_FAULT=NAME:N:ERRNO[,…] makes the Nth call at the point called NAME fail with ERRNO (a name such as EAGAIN);
-// NAME:N+:ERRNO makes that one and all later ones fail. Compiled in with -DFAIRPAR_FAULTS only (make debug and the
+// NAME:N+:ERRNO makes the Nth and all later calls fail. Compiled in with -DFAIRPAR_FAULTS only (make debug and the
 // sanitizer builds); elsewhere fault_errno() is the constant 0.
 
 #pragma once

@@ -1,4 +1,4 @@
-// Reading and writing all bytes, and descriptors that are sane from the start.
+// Reads and writes all bytes, makes sure that descriptors 0 to 2 are open, and wakes threads that wait in poll(2).
 
 #include "base/io.h"
 
@@ -42,7 +42,7 @@ int write_all(int fd, const void *mem, size_t len) {
 	return 0;
 }
 
-// Adds to *done what pread(2) or pwrite(2) returned. Returns false with errno if it is no use to go on.
+// Adds to *done what pread(2) or pwrite(2) returned. Returns whether the caller should go on; if not, errno says why.
 static bool goes_on(ssize_t n, size_t *done) {
 	if (n > 0) {
 		*done += (size_t)n;
@@ -115,7 +115,7 @@ int fds_sanitize(void) {
 		if (fcntl(fd, F_GETFD) >= 0) {
 			continue;
 		}
-		// the lowest free number is this one, as those below are open
+		// open() takes the lowest free number, which is this one, as those below are open
 		if (open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY) != fd) {
 			return -1;
 		}
@@ -146,7 +146,7 @@ ssize_t splice_file(int from, uint64_t offset, int to, size_t want) {
 	return n;
 }
 
-// By number because not every libc has the function; position -1 is the file's own (pwritev2(2)).
+// Calls pwritev2(2) by its number, because not every libc has the function; position -1 is the file's current one.
 ssize_t write_nowait(int fd, const void *mem, size_t len) {
 #ifdef SYS_pwritev2
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)mem, .iov_len = len};
@@ -174,11 +174,11 @@ void wakeup_post(int fd) {
 	do {
 		n = write(fd, &one, sizeof(one));
 	} while (n < 0 && errno == EINTR);
-	verify(n == sizeof(one) || errno == EAGAIN); // EAGAIN: the counter is full, so it is readable
+	verify(n == sizeof(one) || errno == EAGAIN); // EAGAIN: the counter is full, so the descriptor is readable
 }
 
 void wakeup_clear(int fd) {
 	uint64_t count;
 	ssize_t n = read(fd, &count, sizeof(count));
-	verify(n == sizeof(count) || errno == EAGAIN || errno == EINTR); // EAGAIN: it was not readable
+	verify(n == sizeof(count) || errno == EAGAIN || errno == EINTR); // EAGAIN: the descriptor was not readable
 }

@@ -1,4 +1,4 @@
-// Reading and writing all bytes, and descriptors that are sane from the start.
+// Reads and writes all bytes, makes sure that descriptors 0 to 2 are open, and wakes threads that wait in poll(2).
 
 #pragma once
 
@@ -40,26 +40,25 @@ int fd_finish(int fd, int error) FP_NODISCARD;
 // For the end of a function: returns 0 if `error` is 0, else -1 with errno set to it.
 int result_of(int error) FP_NODISCARD;
 
-// Makes sure that descriptors 0 to 2 are open, so that no file of fairpar's own ever gets one of these numbers: a
-// closed one is opened to /dev/null, 0 and 1 in a direction that makes their use fail (as glibc does for set-id programs), but 2
-// for writing, so that messages are discarded.
-// Returns a bit set of the descriptors that were closed (1 << fd), or -1 with errno.
+// Makes sure that descriptors 0 to 2 are open, so that no file of fairpar's own ever gets one of these numbers. A closed one is
+// opened to /dev/null: 0 for writing and 1 for reading, so that their use fails (as glibc does for set-id programs); 2 for
+// writing, so that messages are discarded. Returns a bit set of the descriptors that were closed (1 << fd), or -1 with errno.
 int fds_sanitize(void) FP_NODISCARD;
 
-// The descriptors of a poll(2), in an array kept for the next one. Zeroed at first, freed by free(at). The owner sets n to 0 before each poll().
+// The descriptors for a poll(2). Zeroed at first, freed by free(at). The owner sets n to 0 before it adds those of the next poll().
 struct polls {
 	struct pollfd *at;
 	size_t n, cap;
 };
 
-// Adds a descriptor; poll(2) does not look at one that is -1.
+// Adds a descriptor; poll(2) ignores it if it is -1.
 void polls_add(struct polls *polls, int fd, short events);
 
-// ---- calls by which Linux moves bytes inside the kernel, and makes pipes cheaper. On another system each of them may fail with
-// ENOSYS, for which call_is_refused() is true: every caller has another way ----
+// ---- calls of Linux that move bytes inside the kernel, write without waiting, or enlarge pipes. On another system each of them
+// may fail with ENOSYS, for which call_is_refused() is true: every caller has a fallback ----
 
 // Moves up to `want` bytes, one end being a pipe, without waiting for the pipe (splice(2)). Returns the bytes moved, 0 at the
-// end of the input, or -1 with errno: EAGAIN where the pipe is empty or full, EINVAL for what cannot be spliced.
+// end of the input, or -1 with errno: EAGAIN if the pipe is empty or full, EINVAL if the other end cannot be spliced.
 ssize_t splice_pipe(int from, int to, size_t want) FP_NODISCARD;
 
 // Moves up to `want` bytes of a file from `offset` on into a non-blocking pipe by splice(2). If that is refused, or `to`
@@ -73,8 +72,8 @@ ssize_t write_nowait(int fd, const void *mem, size_t len) FP_NODISCARD;
 // Lets a pipe hold `bytes` bytes. Returns 0, or -1 with errno: EPERM if the user has too many such pipes (pipe(7)).
 int pipe_widen(int fd, int bytes);
 
-// ---- a descriptor that wakes a thread out of poll(). Nothing else calls eventfd(2): a system that lacks it has another
-// descriptor that can be polled, such as kqueue(2) with EVFILT_USER ----
+// ---- a descriptor that wakes a thread out of poll(). Only these functions call eventfd(2): on a system without it they
+// would use another descriptor that can be polled, such as that of kqueue(2) with EVFILT_USER ----
 
 // Returns the descriptor, non-blocking and close-on-exec, for the caller to close(); or -1 with errno. Poll it for POLLIN.
 int wakeup_open(void) FP_NODISCARD;
@@ -82,5 +81,5 @@ int wakeup_open(void) FP_NODISCARD;
 // Makes the descriptor readable until the next wakeup_clear(). May be called from any thread, and in a signal handler.
 void wakeup_post(int fd);
 
-// Makes the descriptor no longer readable, however often it was posted.
+// Makes the descriptor no longer readable, no matter how often wakeup_post() was called.
 void wakeup_clear(int fd);

@@ -121,7 +121,7 @@ static char *add_utf8(char *to, long c) {
 	return to;
 }
 
-// Reads what follows "\u" and puts the character to `to`. It is never longer than the text that stands for it.
+// Reads what follows "\u" and writes the character to `to`; it is never longer than its escape, so it fits. Returns the address behind it.
 static char *parse_code(struct json_reader *reader, char *to) {
 	long c = reader->end - reader->at >= 4 ? hex4(reader->at) : -1;
 	if (c < 0) {
@@ -143,7 +143,7 @@ static char *parse_code(struct json_reader *reader, char *to) {
 	return add_utf8(to, c);
 }
 
-// Reads what follows a backslash and puts the character to `to`.
+// Reads what follows a backslash and writes the character to `to`. Returns the address behind it.
 static char *parse_escape(struct json_reader *reader, char *to) {
 	static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
 	char c = reader->at < reader->end ? *reader->at : '\0';
@@ -174,7 +174,7 @@ static bool parse_string(struct json_reader *reader, struct json_value *ret_valu
 		unsigned char c = (unsigned char)*reader->at;
 		if (c == '"') {
 			++reader->at;
-			*to = '\0'; // the NUL stands where the closing quote was, or before that
+			*to = '\0'; // the NUL stands in place of the closing quote, or before it
 			*ret_value = (struct json_value){.kind = JSON_STRING, .text = start, .len = (size_t)(to - start)};
 			return true;
 		}
@@ -337,7 +337,7 @@ int json_read(struct json_reader *reader, char *text, size_t len) {
 
 // ---- values as numbers ----
 
-// The parsers stop at the end of the number: neither what follows it nor the NUL behind the text can be part of one.
+// These functions need no end of the text: neither the character behind a number nor the NUL behind the whole text can continue the number.
 
 bool json_to_u64(const struct json_value *value, uint64_t *ret_number) {
 	const char *at = value->text;

@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 // Append `"key":"value"` to the object that the text ends in, behind a comma unless it is the first member. Bytes that are not
-// UTF-8 become U+FFFD, and then `,"key_b64":"…"` follows with the exact bytes, for names are bytes and must survive.
+// UTF-8 become U+FFFD, and then `,"key_b64":"…"` follows with the exact bytes: file names may have any bytes, and none may be lost.
 void json_add_string(struct buf *buf, const char *key, const char *value);
 void json_add_bytes(struct buf *buf, const char *key, const char *value, size_t len);
 
-// Appends `"text"` alone. Returns false if some of it became U+FFFD.
+// Appends the text as a JSON string, in quotes. Returns false if some of it became U+FFFD.
 bool json_add_text(struct buf *buf, const char *text, size_t len);
 
 // The digits of base64 (RFC 4648 §4), and a NUL.
@@ -22,8 +22,8 @@ extern const char json_base64[65];
 // Appends the bytes as base64, in quotes.
 void json_add_base64(struct buf *buf, const char *mem, size_t len);
 
-// ---- reading: the members of one object, as a log has one on each line. The reader is strict (RFC 8259), decodes strings where
-// they stand, and allocates memory only for lists. Nesting is bounded ----
+// ---- reading: the members of one object, such as a line of a log. The reader is strict (RFC 8259), decodes strings in place,
+// and allocates memory only for lists. Nesting is bounded ----
 
 enum json_kind {
 	JSON_NONE,    // no such member
@@ -33,7 +33,7 @@ enum json_kind {
 	JSON_NUMBER,  // `text` is the number as it is written
 	JSON_STRING,  // `text` is decoded, with a NUL behind it; it may hold NULs
 	JSON_LIST,    // a list of strings and nulls: `len` elements from reader.items[first] on
-	JSON_OTHER,   // an object, or a list of other things: passed over
+	JSON_OTHER,   // an object, or a list with other elements: the reader skips it
 };
 
 struct json_value {

@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Returns the FNV-1a hash (Fowler, Noll, Vo) of the bytes, mixed with `seed`: for hash tables. With a known seed, texts can
-// be chosen that collide, so a table of texts from outside takes a random seed.
+// Returns the FNV-1a hash (Fowler, Noll, Vo) of the bytes, mixed with `seed`: for hash tables. Whoever knows the seed can
+// choose texts that collide, so a table of texts from outside takes a random seed.
 uint64_t hash_bytes(const void *mem, size_t len, uint64_t seed);
 
-// A hash table with open addressing and linear probing, at most half full. Texts are borrowed and stay as long as the map.
+// A hash table with open addressing and linear probing, at most half full. Texts are borrowed and must stay as long as the map.
 struct map {
 	struct map_entry {
 		const char *text;  // NULL: free
@@ -29,5 +29,5 @@ void map_fini(struct map *map);
 // Returns the number of the text, or MAP_NONE if the map does not have it.
 uint32_t map_get(const struct map *map, const char *text, size_t len);
 
-// Maps the text to the number, unless the map has the text. Returns MAP_NONE, or the number that the map has for the text.
+// Maps the text to the number and returns MAP_NONE; if the map has the text already, changes nothing and returns the number that it has.
 uint32_t map_add(struct map *map, const char *text, size_t len, uint32_t number);

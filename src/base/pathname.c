@@ -1,4 +1,4 @@
-// Encodes an item as a name in a directory, for --results: one path component, whatever the item holds, and no two items have the same.
+// Encodes an item as the name of a file or directory, for --results: any item becomes one path component, and no two become the same.
 
 #include "base/pathname.h"
 
@@ -30,7 +30,7 @@ void pathname_add(struct buf *buf, const char *text, size_t len) {
 	}
 }
 
-// Appends the name; one longer than `max` is cut, but never within a character or an escape.
+// Appends the name. If it is longer than `max`, cuts it, but never within a character or an escape, and adds its hash.
 static void add_fitting(struct buf *buf, const char *name, size_t len, size_t max) {
 	char hex[SHA256_HEX + 1];
 	size_t keep = max - 2 - SHA256_HEX, slashes = 0;
@@ -57,7 +57,7 @@ void pathname_fit(struct buf *path, size_t below, size_t tail) {
 		const char *slash = memchr(at, '/', (size_t)(end - at));
 		size_t len = (size_t)((slash ? slash : end) - at);
 		const char *last = at + len - (len < ENDING ? len : ENDING);
-		// another item may have the name without the last four bytes: then this is the name of its .err or .seq file
+		// the name without its last four bytes may be that of another item, whose .err or .seq file would have this name
 		bool marked = !slash && len >= tail + ENDING && (memcmp(last, ".err", ENDING) == 0 || memcmp(last, ".seq", ENDING) == 0)
 		              && memcmp(at + len - tail, last - tail, tail) == 0;
 		buf_reset(&name);

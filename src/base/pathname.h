@@ -1,4 +1,4 @@
-// Encodes an item as a name in a directory, for --results: one path component, whatever the item holds, and no two items have the same.
+// Encodes an item as the name of a file or directory, for --results: any item becomes one path component, and no two become the same.
 //
 // GNU parallel writes a backslash as \\, a tab as \t, a slash as \_. fairpar adds codes that GNU parallel never writes: \. is '.',
 // \.. is '..', \0 is the empty item, and a name that is too long becomes its beginning, \# and the SHA-256 of all of it.
@@ -9,18 +9,18 @@
 
 #include <stdint.h>
 
-// Appends an item, a part of one, or the name of a column, of any length.
+// Appends the encoded name of a text of any length: an item, a part of an item, or the name of a column.
 void pathname_add(struct buf *buf, const char *text, size_t len);
 
-// Appends a path for the `nargs` strings `args`, as GNU parallel makes it: NAME/ARGUMENT/ for each of them, sorted by
-// name; the names are 1, 2, 3, … if `names` is NULL. `columns` 0: they are one item. Else they are packed items of
-// `columns` arguments each, and each item is counted and sorted by itself.
+// Appends the path that GNU parallel makes of the `nargs` strings in `args`, each with its NUL: NAME/ARGUMENT/ for each of
+// them, sorted by name; if `names` is NULL, the names are 1, 2, 3, … With `columns` 0 the strings are one item. Else they
+// are packed items of `columns` arguments each, and the names of each item are counted and sorted by themselves.
 void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint32_t columns, char *const *names,
                         size_t nnames);
 
 // Shortens each component that is longer than NAME_MAX, in the path from offset `below` on. If the path does not end in a slash,
 // its last component names a file: room is left for .err or .seq behind it, and a name that could be taken for the .err or .seq
-// file of another item gets a backslash before its last four bytes. The paths of all items end in the same `tail` bytes.
+// file of another item gets a backslash before its last four bytes. `tail`: all paths end in the same so many bytes.
 void pathname_fit(struct buf *path, size_t below, size_t tail);
 
 // Writes the SHA-256 of the bytes (FIPS 180-4) in hexadecimal, as sha256sum prints it, and a NUL.

@@ -1,4 +1,4 @@
-// Random bytes from the system, or a substitute where it has none.
+// Random bytes from the system, or a substitute if the system gives none.
 
 #include "base/random.h"
 

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Fills `mem` with `len` (at most 256) random bytes, without waiting. Early at boot, or if a filter of system calls refuses
-// getrandom(2), they are made from the clock and the process, and differ from call to call: nothing here guards a secret.
+// Fills `mem` with `len` (at most 256) random bytes, without waiting. Bytes that getrandom(2) does not give (early at boot, or
+// if a seccomp filter refuses it) are made from the clock and the process ID; they differ from call to call, but are no secret.
 void random_bytes(void *mem, size_t len);
 
 // Returns the next number of a pseudorandom series and changes *state, which may be any number at first.

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 enum {
-	KEEP_UNITS = 64, // a file this small is kept when it is empty: opening a new one all the time would cost more
+	KEEP_UNITS = 64, // a file of no more units stays open when all are free: to open a new one again and again would cost more
 };
 
 struct scratch_file {
@@ -53,8 +53,8 @@ static size_t add_units(struct scratch_file *file, size_t n) {
 	return first;
 }
 
-// Under the lock: reserves up to `len` bytes of the unit that is being filled. With `whole`, reserves all: in another unit if need
-// be, or in as many units at the end of the file as they take. Returns how many, and in *ret_offset where they are.
+// Under the lock: reserves up to `len` bytes of the unit that is being filled. With `whole`, reserves all `len` bytes: in another unit if they do
+// not fit there, or, if they are more than a unit, in new units at the end of the file. Returns how many bytes, and in *ret_offset where they are.
 static size_t take_bytes(struct scratch_file *file, size_t len, bool whole, uint64_t *ret_offset) {
 	if (whole && len > SCRATCH_UNIT) {
 		size_t unit = add_units(file, (len + SCRATCH_UNIT - 1) / SCRATCH_UNIT);
@@ -97,7 +97,7 @@ size_t scratch_write(struct scratch_file *file, const char *mem, size_t len, boo
 
 int scratch_read(struct scratch_file *file, uint64_t offset, char *mem, size_t len) {
 	mutex_lock(&file->lock);
-	int fd = file->fd; // stays open as long as these bytes are in use
+	int fd = file->fd; // the file stays open as long as these bytes are in use
 	mutex_unlock(&file->lock);
 	return pread_all(fd, mem, len, offset) == len ? 0 : -1;
 }

@@ -3,7 +3,7 @@
 // The file is filled in units of SCRATCH_UNIT bytes, each from its start to its end. A unit is filled again when all that is in it has
 // been freed. The file grows only if there is no such unit, and for bytes of more than one unit that are to stay together. When all
 // units are free, the file is closed unless it is small, and only then does the file system get its space back. So the file is never
-// longer than the most that was in use at one time, except by such long pieces and by units that were only partly free then.
+// longer than the most that was in use at one time, except for pieces of more than one unit, and for units that were only partly free then.
 //
 // Any thread may make these calls. The lock is never held while the file is read or written.
 

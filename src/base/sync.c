@@ -79,7 +79,7 @@ static void order_remove(const mutex *m) {
 	held.all[i] = held.all[--held.n];
 }
 
-// Refuses to wait while the thread holds another mutex, which it would hold as long as it sleeps.
+// Ends the process if a thread is to wait with mutex `m` while it holds another one too, which it would hold as long as it sleeps.
 static void order_check_wait(const mutex *m) {
 	for (unsigned i = 0; i < held.n; ++i) {
 		if (held.all[i] != m && held.all[i]->lock != LOCK_OF_TEST) {
@@ -188,7 +188,7 @@ int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) 
 		stack_bytes = (size_t)least;
 	}
 	verify(pthread_attr_setstacksize(&attr, stack_bytes) == 0);
-	// the new thread inherits the mask, so a signal never lands on a worker (POSIX pthread_create)
+	// the new thread inherits the signal mask, so no signal is ever delivered to it (POSIX pthread_create)
 	sigset_t all, old;
 	sigfillset(&all);
 	verify(pthread_sigmask(SIG_SETMASK, &all, &old) == 0);

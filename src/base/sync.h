@@ -16,9 +16,9 @@ enum lock {
 	LOCKS,
 };
 
-// Builds with faults (make debug, the sanitizers) check that order: each mutex knows its row, and a
-// thread that locks one while it holds one of the same or a later row stops with a message that names both. So does a thread
-// that waits for a condition while it holds another mutex than the condition's. Other builds use plain mutexes.
+// Builds with faults (make debug, the sanitizers) check this order: each mutex knows its row. The process aborts with a message
+// that names both mutexes if a thread locks a mutex while it holds one of the same or a later row, or waits for a condition while
+// it holds another mutex than the condition's. Other builds use plain mutexes.
 #ifdef FAIRPAR_FAULTS
 typedef struct {
 	pthread_mutex_t raw;
@@ -44,7 +44,7 @@ uint64_t now_ns(void);
 // Returns the nanoseconds of processor time that this thread has used.
 uint64_t thread_cpu_ns(void);
 
-// Returns the earlier of two times; TIME_NEVER is after all others.
+// Returns the earlier of two times; TIME_NEVER is later than any other.
 static inline uint64_t time_earlier(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
@@ -74,6 +74,6 @@ int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) 
 // Waits for the end of the thread.
 void thread_join(thread t);
 
-// Builds with faults call sync_yield(), if the program defines it (tests/stress), at every boundary of a lock: before it is taken, after
-// it is given back, and, with the lock held, before a thread goes to sleep.
+// Builds with faults call sync_yield(), if the program defines it (tests/stress), before a mutex is locked, after it is unlocked, before
+// a condition is signalled, and, with the mutex held, before a thread waits for a condition.
 void sync_yield(void) __attribute__((weak));

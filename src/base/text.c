@@ -1,5 +1,5 @@
-// Writes numbers, and text that fairpar did not make, for people: no control character of it reaches a terminal, and none of it is
-// taken for HTML or XML.
+// Writes numbers, and text from outside (items, output, names), for people: no control character of the text reaches a terminal,
+// and no part of it is read as HTML or XML.
 
 #include "base/text.h"
 
@@ -35,8 +35,8 @@ void text_add_time(struct buf *buf, uint64_t ns) {
 
 // ---- columns ----
 
-// Unicode's East Asian Width W and F, and the marks that stand on other characters, in ranges that are large enough to
-// matter. U+FE0F takes a column, since some terminals draw the character before it two columns wide.
+// Returns the columns of a character: two for Unicode's East Asian Width W and F, none for marks that stand on other characters,
+// else one. The tables are not exact. U+FE0F takes a column, since some terminals draw the character before it two columns wide.
 static size_t columns_of(uint32_t c) {
 	static const struct range { uint32_t first, last; } wide[] = {
 		{0x1100, 0x115F}, {0x231A, 0x231B}, {0x2329, 0x232A}, {0x23E9, 0x23EC}, {0x23F0, 0x23F3}, {0x25FD, 0x25FE},
@@ -91,7 +91,7 @@ size_t text_columns(const char *text, size_t len) {
 
 void text_add_cut(struct buf *buf, const char *text, size_t len, size_t columns) {
 	size_t from = buf->len;
-	// escaping makes a text longer, never shorter; a character has at most 4 bytes
+	// no more bytes are needed: escaping never makes a text shorter, and a character has at most 4 bytes
 	bool is_long = columns < SIZE_MAX / 4 && len > columns * 4;
 	buf_add_escaped(buf, text, is_long ? columns * 4 : len, SIZE_MAX);
 	if (!is_long && text_columns(buf_str(buf) + from, buf->len - from) <= columns) {
@@ -138,7 +138,7 @@ void text_add_output(struct buf *buf, const char *line, size_t len, size_t colum
 	for (size_t i = 0; i < len;) {
 		size_t sequence = text_sequence(line + i, len - i);
 		char last = sequence > 0 ? line[i + sequence - 1] : '\0';
-		if (last == 'm' || last == 'K') { // colours, and the erasing of what colours filled
+		if (last == 'm' || last == 'K') { // colours, and "erase the rest of the line", which programs print with colours
 			i += sequence;
 			continue;
 		}
@@ -222,7 +222,7 @@ void markup_add_cut(struct buf *buf, const char *text, size_t len, size_t max) {
 	buf_adds(buf, "…");
 }
 
-// Appends what stands for an ASCII byte.
+// Appends an ASCII byte as HTML or XML writes it; `tabs`: a tab stays.
 static void add_ascii(struct buf *buf, char c, bool tabs) {
 	unsigned char byte = (unsigned char)c;
 	switch (c) {

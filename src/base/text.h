@@ -1,5 +1,5 @@
-// Writes numbers, and text that fairpar did not make, for people: no control character of it reaches a terminal, and none of it is
-// taken for HTML or XML.
+// Writes numbers, and text from outside (items, output, names), for people: no control character of the text reaches a terminal,
+// and no part of it is read as HTML or XML.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// True for what C's isspace() is true for in the locale C, whatever the locale is.
+// True for the characters that isspace(3) accepts in the C locale, whatever the locale of the process is.
 static inline bool text_is_space(char c) {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -51,31 +51,31 @@ static inline bool text_ends(const char *text, const char *end) {
 void text_add_time(struct buf *buf, uint64_t ns);
 
 // Returns the columns that the text takes on a terminal: two for a wide character, none for a combining one or a control
-// sequence; other control characters must not be in it. The locale does not matter, so that the same text is the same everywhere.
+// sequence; other control characters must not be in it. The result does not depend on the locale.
 size_t text_columns(const char *text, size_t len);
 
-// Returns the bytes of the character or control sequence that the text (of at least one byte) begins with, and its columns in *ret_columns.
+// Returns the length in bytes of the character or control sequence that the text (of at least one byte) begins with, and its columns in *ret_columns.
 size_t text_step(const char *text, size_t len, size_t *ret_columns);
 
-// Returns the bytes of the control sequence that the text begins with (ECMA-48 §5.4: ESC [ … letter, or its like), or 0.
+// Returns the length in bytes of the control sequence that the text begins with (ECMA-48 §5.4: ESC [ … and a final byte, mostly a letter), or 0.
 size_t text_sequence(const char *text, size_t len);
 
 // Appends the text, its control characters and bytes that are not UTF-8 escaped, in at most `columns` columns; a longer text
 // is cut, and ends in "...".
 void text_add_cut(struct buf *buf, const char *text, size_t len, size_t columns);
 
-// As text_add_cut(). Of a command of several lines it appends the first that is not blank, and "..." for the others.
+// As text_add_cut(), for a command: if it has several lines, appends the first that is not blank, and "..." for those behind it.
 void text_add_command(struct buf *buf, const char *command, size_t len, size_t columns);
 
 // Appends a line of a job's output as a terminal would show it: without colours, with blanks for tabs, and only what
-// follows the last carriage return; else as text_add_cut().
+// follows the last carriage return. Control characters and the cut are as in text_add_cut().
 void text_add_output(struct buf *buf, const char *line, size_t len, size_t columns);
 
-// Appends what another program has said to a message of one line: escaped, "; " for newlines between its lines; cut after `max` bytes.
+// Appends what another program has said, to be part of a message of one line: escaped, with "; " between its lines; cut after `max` bytes.
 void text_add_one_line(struct buf *buf, const char *said, size_t len, size_t max);
 
-// Appends the name of a job: "tests#3" is its batch and its number there; "#17" its number in the run (`seq`), if the batch is
-// "default"; "tests" a command that belongs to no item (number 0). The batch's name is cut to `columns` columns, as by text_add_cut().
+// Appends the name of a job: "tests#3" is its batch and its number in the batch (`number`); "#17" its number in the run (`seq`), if the batch is
+// "default"; "tests" names a command that belongs to no item (`number` 0). The batch's name is cut to `columns` columns, as by text_add_cut().
 enum { TEXT_BATCH_COLUMNS = 60 }; // columns for the name of a batch in a line
 void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns);
 
@@ -103,5 +103,5 @@ void markup_add_text(struct buf *buf, const char *text);
 // Appends a name, cut to `columns` columns by text_add_cut(), then escaped by markup_add_escaped().
 void markup_add_name(struct buf *buf, const char *name, size_t columns);
 
-// As markup_add_escaped(), for a job's output: tabs stay too, and what colours a terminal (ESC [ ... m and its like) is left out.
+// As markup_add_escaped(), for a job's output: tabs stay, too, and control sequences of terminals (as for colours) are left out.
 void markup_add_output(struct buf *buf, const char *text, size_t len);

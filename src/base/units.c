@@ -11,7 +11,7 @@
 
 #define SECOND UINT64_C(1000000000)
 #define CENTURY (SECOND * 86400 * 36500)
-#define LONGEST (SECOND * 1000000000) // 30 years: the longest duration that GNU parallel's options may have here
+#define LONGEST (SECOND * 1000000000) // 30 years: the longest duration of PARALLEL_UNITS, and the longest interval of a rate
 
 int parse_number(const char *text, long least, long most, long *ret_value) {
 	char *end;
@@ -55,7 +55,7 @@ const char *read_decimal(const char *text, enum notation notation, struct decima
 	return has_digits ? at : NULL;
 }
 
-// Multiplies the decimal by the unit. Returns 0, or -1 if that is above `most`.
+// Multiplies the decimal by the unit. Returns 0, or -1 if the product is above `most`.
 static int scale(const struct decimal *decimal, uint64_t unit, double rounding, uint64_t most, uint64_t *ret_value) {
 	if (decimal->whole > most / unit) {
 		return -1;
@@ -157,7 +157,7 @@ int parse_size(const char *text, enum notation notation, uint64_t *ret_bytes) {
 
 const char *unit_excess(const char *text) {
 	static const char units[] = "KMGTkmgtdDhHsS";
-	enum { MUCH = 1000000000 }; // no time or count can be that large
+	enum { MUCH = 1000000000 }; // a refused number from here on is taken to be too large
 	struct decimal decimal;
 	const char *at = read_decimal(text, PARALLEL_UNITS, &decimal);
 	if (!at || (*at && (!strchr(units, *at) || at[1]))) {

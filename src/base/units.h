@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Returns a - b, or 0 if `b` is the larger: for times and counts that were not read at one moment.
+// Returns a - b, or 0 if `b` is the larger: for times and counts that were read at different moments.
 static inline uint64_t u64_minus(uint64_t a, uint64_t b) {
 	return a > b ? a - b : 0;
 }
@@ -28,7 +28,7 @@ int parse_number(const char *text, long least, long most, long *ret_value) FP_NO
 // number is too large, with UINT64_MAX in *ret_number.
 bool read_digits(const char **at, const char *end, uint64_t *ret_number);
 
-// How numbers and units are written: as GNU parallel takes them, or as a manifest has them.
+// How numbers and units are written: as in options of GNU parallel, or as in a manifest.
 enum notation { PARALLEL_UNITS, MANIFEST_UNITS };
 
 // A number with decimals. It is read by hand, since strtod() takes "inf", hexadecimal, and the comma of the locale.
@@ -42,26 +42,26 @@ struct decimal {
 // there are no digits.
 const char *read_decimal(const char *text, enum notation notation, struct decimal *ret_decimal);
 
-// Parses a duration. As in GNU parallel: seconds, or a sum such as 1d3.5h16.6m4s, in upper or lower case. As in a manifest: 90,
-// 90s, 1.5h, 100ms, 1d, or whole numbers with units from large to small, 1h30m; at most 100 years.
+// Parses a duration. PARALLEL_UNITS: seconds, or a sum such as 1d3.5h16.6m4s, in upper or lower case. MANIFEST_UNITS: 90, 90s,
+// 1.5h, 100ms, 1d, or whole numbers with units from large to small, 1h30m; at most 100 years.
 int parse_duration(const char *text, enum notation notation, uint64_t *ret_ns) FP_NODISCARD;
 
 // Parses a rate: N/s, N/m or N/h with a decimal N above 0. Sets *ret_interval to the ns from one start to the next: 1 ns to 30 years.
 int parse_rate(const char *text, uint64_t *ret_interval) FP_NODISCARD;
 
-// Writes the rate with that interval (ns) in the same notation: in the first unit that makes it a whole number, else per hour.
-// Returns `text`.
+// Writes the rate of one start in `interval` ns, as parse_rate() reads it: in the first of the units s, m and h for which N is
+// whole, else per hour. Returns `text`.
 enum { RATE_TEXT = 32 };
 const char *rate_show(char text[RATE_TEXT], uint64_t interval);
 
 // Parses a percentage above 0: N% or N.N%.
 int parse_percent(const char *text, double *ret_percent) FP_NODISCARD;
 
-// Parses a number of bytes below 2^63: K, M, G, T are powers of 1024; k, m, g, t of 1000 as in GNU parallel, where a size is at least 1.
+// Parses a number of bytes below 2^63: K, M, G, T are powers of 1024. PARALLEL_UNITS: k, m, g, t are powers of 1000, and 0 is refused.
 int parse_size(const char *text, enum notation notation, uint64_t *ret_bytes) FP_NODISCARD;
 
 // Returns the end of the message that refuses a number, a size or a time: ", which is too much", ", which is too little", or
-// "" if that is not the reason. Static text.
+// "" if the number is not the reason. Static text.
 const char *unit_excess(const char *text);
 
 // Appends the text with its escapes translated, as printf(1) understands them: \n, \t and other letters, \NNN, \0NNN, \xHH.
@@ -76,7 +76,7 @@ const char *strings_next(const char **at, const char *end, uint32_t n);
 // Takes the next word off the list, which may have tabs, too. Returns where it starts, and its length; or NULL at the end.
 const char *word_next(const char **list, size_t *ret_len);
 
-// Returns the position of the word in the list, from 0; or -1 if it is not there, as an empty word never is.
+// Returns the position of the word in the list, from 0; or -1 if the word is not there, or is empty.
 int word_index(const char *list, const char *word, size_t len);
 
 static inline bool word_is_in(const char *list, const char *word, size_t len) {
@@ -89,7 +89,7 @@ static inline bool word_is_in(const char *list, const char *word, size_t len) {
 enum { DISTANCE_NEAR = 3 };
 
 // Returns the Damerau–Levenshtein distance (optimal string alignment: no part is edited twice); if it is above DISTANCE_NEAR,
-// some number above that. Words above 64 bytes are never near.
+// the result may be any number above that. Words above 64 bytes are never near.
 size_t edit_distance(const char *a, size_t na, const char *b, size_t nb);
 
 // A search for the nearest of several words. Begin with NEAREST_INIT(word, its length).

@@ -1,4 +1,4 @@
-// Limits how long a write waits for a reader who does not read: without end, until a signal that ends the run sets a limit.
+// Limits how long a write waits for a reader that does not read: there is no limit until a signal that ends the run sets one.
 
 #include "base/write_limit.h"
 
@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 enum {
-	RECHECK_MS = 250, // how often the limit is looked at where no descriptor shows that it has changed
-	REOPEN_MS = 20,   // how often a FIFO is tried again: no event shows that it has got a reader
+	RECHECK_MS = 250, // how often a thread that waits looks at the limit again, if no descriptor wakes it when the limit changes
+	REOPEN_MS = 20,   // how often the open() of a FIFO is tried again: no event shows that the FIFO has got a reader
 };
 
 static atomic_uint_least64_t limit_at = TIME_NEVER;
@@ -99,8 +99,8 @@ static bool is_end_pending(void) {
 	return is_pending;
 }
 
-// Returns the timeout of poll() up to the limit; or, if none is set and the thread must hurry, up to one second after *own, when
-// it began to wait in haste (0: it begins now). 0: that time has passed. -1: there is no such time.
+// Returns the timeout for poll() up to the limit, in ms; without a limit, if a signal is to end the run, up to one second after *own, the
+// time of the first such call (0: this one). Returns 0 if the time has passed; without such a time -1, or RECHECK_MS without `has_fd`.
 static int time_left(uint64_t *own, bool has_fd) {
 	uint64_t limit = write_limit();
 	if (limit == TIME_NEVER && (is_hastened || (signals_fd >= 0 && is_end_pending()))) {

@@ -32,8 +32,8 @@ static const struct rule {
 #include "cli/options.def"
 };
 
-// Sets which options count for the rules: OPT_PIPE stands for all that make blocks, OPT_SSHLOGIN for all that name another machine, OPT_JOBS
-// for -j auto. With a semaphore, options for blocks and manifests do not count; nor does --pack with --retry-failed, whose commands are complete.
+// Sets on[id] for options that count in the rules: OPT_PIPE stands for all that make blocks, OPT_SSHLOGIN for all that name machines, OPT_JOBS
+// for -j auto. Options for blocks and manifests do not count with a semaphore, nor does --pack with --retry-failed, whose commands are complete.
 static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		enum option_group group = option_table[id].group;
@@ -48,7 +48,7 @@ static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	on[OPT_PACK] = on[OPT_PACK] && o->resume != RESUME_RETRY && !o->sem.is_on;
 }
 
-// Returns the option that the message names instead of `id`: the one given for which `id` stands in the rules.
+// Returns the option to name in a message about `id`: if `id` stands for several options in the rules, the one of them that was given.
 static enum option_id as_given(const struct options *o, enum option_id id) {
 	static const enum option_id machines[] = {OPT_SSHLOGIN, OPT_SSHLOGINFILE, OPT_LAUNCH, OPT_SLURM};
 	for (size_t i = 0; id == OPT_SSHLOGIN && i < sizeof(machines) / sizeof(*machines); ++i) {
@@ -66,7 +66,7 @@ static int check_rules(const struct options *o) {
 		if (!on[rule->id] || on[rule->unless]) {
 			continue;
 		}
-		// not an error yet: the manifest, which is not loaded, may name machines; nor if $FAIRPAR_POOL names the pool
+		// no error: the manifest, which is not loaded yet, may name machines; and $FAIRPAR_POOL may name the pool
 		bool waits = o->manifest && !o->machines_are_known && (rule->unless == OPT_SLURM || rule->unless == OPT_SSHLOGIN);
 		if (!rule->others && !waits && !(rule->unless == OPT_POOL && o->pool.name)) {
 			return option_fail(rule->id, "needs %s", rule->text);
@@ -160,13 +160,13 @@ int option_conflicts_check(const struct options *o) {
 
 // ---- what has no effect ----
 
-// Whether the option, which writes a file, does so although nothing runs.
+// True if the option writes its file even though no job runs.
 static bool is_written(const struct options *o, enum option_id id) {
 	bool is_record = o->resume != RESUME_NOT && id == (o->joblog ? OPT_JOBLOG : OPT_RESULTS);
 	return (o->dry_run && (id == OPT_TRACE_SERVICE || is_record)) || (id == OPT_SUMMARY && o->summary != SUMMARY_ALWAYS);
 }
 
-// Warns "--NAME, --NAME and --NAME have no effect …" of those options of the list that are given.
+// Warns that the options of the list that are given have no effect: "--NAME, --NAME and --NAME have no effect …".
 static void warn_ineffective(const struct options *o, enum option_list list, const char *beside, const char *other) {
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
 	size_t n = 0, last = 0;
@@ -197,14 +197,14 @@ void option_ineffective_warn(const struct options *o) {
 
 // ---- options that GNU parallel would have taken from its environment ----
 
-// True for an option that would have changed nothing here.
+// True for an option of GNU parallel that changes nothing in fairpar.
 static bool is_without_effect(const char *word, size_t len) {
 	enum option_id id;
 	return len > 2 && strncmp(word, "--", 2) == 0 && option_is_name(word + 2, len - 2, &id) &&
 	       (id == OPT_IGNORED || id == OPT_CITATION || id == OPT_PLAIN);
 }
 
-// True if a line that is no comment has a word other than an option without effect.
+// True if a line of the text that is no comment has a word other than an option without effect.
 static bool has_options(const char *text) {
 	while (*text) {
 		size_t line = strcspn(text, "\n"), blanks = strspn(text, " \t");

@@ -70,7 +70,7 @@ static void add_briefs(struct buf *text, enum option_list list) {
 	}
 }
 
-// Breaks the text into lines, each behind so many blanks.
+// Appends the text `s` in lines of at most WIDTH columns, each behind `indent` blanks.
 static void add_wrapped(struct buf *text, const char *s, int indent) {
 	size_t len, column = 0;
 	for (const char *word; (word = word_next(&s, &len));) {
@@ -185,7 +185,7 @@ static void add_spellings(struct buf *text, const struct option_info *option, co
 	}
 }
 
-// What completes an argument in each shell. `name` is the word in the column `complete` of options.def; any other word there lists the choices.
+// How each shell completes an argument. `name` is what the column "completion" of options.def has; any other text there is the list of choices.
 static const struct argument_kind {
 	const char *name, *bash, *zsh, *fish;
 } argument_kinds[] = {
@@ -227,7 +227,7 @@ static void add_bash_line(struct buf *text, const struct option_info *option) {
 	buf_addc(text, '\n');
 }
 
-// Appends the "[text]" of a specification, with brackets, colons and backslashes escaped.
+// Appends the text that stands in brackets in a specification of zsh, with its brackets, colons and backslashes escaped.
 static void add_zsh_text(struct buf *text, const char *s) {
 	for (; *s; ++s) {
 		if (strchr("[]:\\", *s)) {
@@ -256,7 +256,7 @@ static void add_zsh_value(struct buf *spec, const struct option_info *option) {
 	}
 }
 
-// Appends the specification of one spelling: "-j+[text]:N:_files", "--jobs=[text]:N:_files".
+// Appends the specification of one spelling, for zsh: "-j+[text]:N:_files", "--jobs=[text]:N:_files".
 static void add_zsh_spec(struct buf *text, const struct option_info *option, const char *spelling, size_t len) {
 	FP_CLEANUP(buf_fini) struct buf spec = BUF_INIT;
 	buf_printf(&spec, "*%.*s", (int)len, spelling);
@@ -315,7 +315,7 @@ static void add_manifest(struct buf *text, const struct option_info *option) {
 	}
 }
 
-// The scripts without options, as the Makefile puts them into the program. Each `word` is replaced by what `add` appends for all options.
+// The completion scripts without options, from the Makefile. Each `word` in them is replaced by what `add` appends for all options.
 extern const char skeleton_bash[], skeleton_zsh[], skeleton_fish[];
 static const struct {
 	const char *shell, *skeleton;
@@ -336,7 +336,7 @@ int completions_print(struct buf *text, const char *shell) {
 		return -1;
 	}
 	const char *rest = scripts[i].skeleton;
-	for (size_t k = 0; k < 4 && scripts[i].placeholders[k].word; ++k) { // in the order of the script
+	for (size_t k = 0; k < 4 && scripts[i].placeholders[k].word; ++k) { // the placeholders stand in the order in which the script has them
 		rest = buf_add_until(text, rest, scripts[i].placeholders[k].word);
 		for (int id = 0; id < NOPTIONS; ++id) {
 			scripts[i].placeholders[k].add(text, &option_table[id]);

@@ -37,10 +37,10 @@ struct named_file {
 	ino_t ino;
 };
 
-// Returns the path to which the symbolic links at the end of the path lead, owned by the caller: the place where open() would create a file that does not exist.
+// Returns the path at the end of the symbolic links from `path`, where open() would create the file. The caller frees it.
 static char *follow_links(const char *path) {
 	char *at = xstrdup(path), target[PATH_MAX];
-	for (unsigned links = 0; links < 40; ++links) { // as many as Linux follows (path_resolution(7))
+	for (unsigned links = 0; links < 40; ++links) { // Linux follows as many (path_resolution(7))
 		ssize_t len = readlink(at, target, sizeof(target) - 1);
 		if (len < 0) {
 			break;
@@ -55,12 +55,12 @@ static char *follow_links(const char *path) {
 	return at;
 }
 
-// Finds out which file the name stands for; if it does not exist, in which directory it would be created. Never fails.
+// Finds out which file the name stands for, or in which directory the file would be created if it does not exist. Never fails.
 static void named_file_stat(struct named_file *file) {
 	struct stat found;
 	file->is_found = (file->fd >= 0 ? fstat(file->fd, &found) : stat(file->path, &found)) == 0;
 	file->ends_at = file->is_found || file->fd >= 0 ? NULL : follow_links(file->path);
-	FP_CLEANUP(free_later) char *directory = file->ends_at ? path_directory(file->ends_at) : NULL; // a new file is known by this and name
+	FP_CLEANUP(free_later) char *directory = file->ends_at ? path_directory(file->ends_at) : NULL; // a new file is known by its directory and its name
 	if (file->is_found || (directory && stat(directory, &found) == 0)) {
 		file->is_regular = file->is_found && S_ISREG(found.st_mode);
 		file->dev = found.st_dev;
@@ -102,7 +102,7 @@ static bool clashes(const struct named_file *a, const struct named_file *b) {
 	}
 	const struct named_file *read = a->read_as ? a : b, *written = a->read_as ? b : a;
 	if (read->fd == STDOUT_FILENO && (written->fd >= 0 || is_whole(written))) {
-		return false; // a descriptor may share its offset, and a file that must be whole may be called /dev/stdout
+		return false; // --log fd:N shares the offset of stdout, and /dev/stdout is a name for stdout like "-"
 	}
 	bool is_next = read->read_as && read->option == OPT_ETA && written->option == OPT_LOG; // --log empties the file only when --eta has read it
 	return !is_next && is_same_file(a, b);
@@ -128,7 +128,7 @@ static void add_file(struct file_list *list, enum option_id option, const char *
 	}
 }
 
-// With `written`, adds the files that options write; else those that no option may write, because they are read, or are stdout.
+// With `written`, adds the files that options write; else the files that no option may write: those that are read, and stdout.
 static void add_files(struct file_list *list, const struct options *options, bool written) {
 	bool has_table = options->results && option_results_is_table(options->results);
 	const struct { enum option_id id; const char *read_as, *path; } named[] = {

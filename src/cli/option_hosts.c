@@ -24,8 +24,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 1 << 24 };        // of a file of machines
-enum { MOST_PILOT_CPUS = 1 << 12 }; // of a pilot of Slurm
+enum { MOST_BYTES = 1 << 24 };        // the longest file of machines
+enum { MOST_PILOT_CPUS = 1 << 12 }; // the most CPUs of a pilot of Slurm
 
 // ---- files ----
 
@@ -52,8 +52,8 @@ static bool find_own(struct buf *path, const char *name) {
 struct host_file {
 	char *name;                // as given
 	char *path;
-	struct slots_watch watch;  // without a path: the file is not a regular one, and is read only once
-	struct buf text;           // what was read from such a file
+	struct slots_watch watch;  // watch.path is NULL: the file is not a regular one, and is read only once
+	struct buf text;           // what was read from the file, if it is read only once
 };
 
 struct host_source {
@@ -63,9 +63,9 @@ struct host_source {
 
 struct host_sources {
 	struct parser *parser;     // while the command line is parsed; NULL: the machines are read again
-	struct host_source *at;    // as given
+	struct host_source *at;    // the arguments of the options, as given
 	size_t n, cap;
-	struct host_file *files;   // that were read
+	struct host_file *files;   // the files that were read
 	size_t nfiles, files_cap;
 };
 
@@ -82,7 +82,7 @@ void host_sources_free(struct host_sources *sources) {
 	}
 }
 
-// Returns the path of the file of that name, which is in `path` if the file is one of GNU parallel's own.
+// Returns the path of the file that --sshloginfile calls `name`. The path is stored in `path` if the file is one of GNU parallel's own.
 static const char *find_path(const char *name, struct buf *path) {
 	if (strcmp(name, ".") == 0) {
 		return "/etc/parallel/sshloginfile";
@@ -94,12 +94,12 @@ static const char *find_path(const char *name, struct buf *path) {
 	return name;
 }
 
-// An sshlogin_reader; `arg` is the struct host_sources.
+// Reads a file of machines: the function that sshlogins_add() calls. `arg` is the struct host_sources.
 static int read_list(void *arg, const char *name, struct buf *ret_text, char **ret_error) {
 	struct host_sources *sources = arg;
 	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
 	bool is_stdin = strcmp(name, "-") == 0, is_again = !sources->parser;
-	struct stat seen = {.st_mode = 0}; // standard input is not read again, whatever it is
+	struct stat seen = {.st_mode = 0}; // standard input is not read again, even if it is a regular file
 	size_t start = ret_text->len, i = 0;
 	*ret_error = NULL;
 	while (i < sources->nfiles && strcmp(sources->files[i].name, name) != 0) {
@@ -116,7 +116,7 @@ static int read_list(void *arg, const char *name, struct buf *ret_text, char **r
 		return -1;
 	}
 	const char *path = is_stdin ? name : find_path(name, &own);
-	// a FIFO may have taken the place of the file, and nobody may write to it
+	// a FIFO may have taken the place of the file: without O_NONBLOCK, open() would wait for a writer
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | (is_again ? O_NONBLOCK : 0));
 	int error = fd < 0 || (!is_stdin && fstat(fd, &seen) != 0) || read_to_end(fd, ret_text, MOST_BYTES) != 0 ? errno : 0;
 	if (fd > STDIN_FILENO) {
@@ -208,7 +208,7 @@ int opt_slurm(struct parser *parser, const char *value) {
 	return options_set_slurm(parser->options, value);
 }
 
-// A pilot has as many CPUs as the options of --slurm say, or by default one for each job of -j.
+// Each pilot has as many CPUs as the options of --slurm ask for; by default, one for each job of -j.
 int options_add_pilots(struct options *o) {
 	long jobs = 0;
 	if (!o->slurm) {
@@ -240,7 +240,7 @@ int options_add_pilots(struct options *o) {
 
 // ---- options ----
 
-// Prints `error` and frees it; NULL: read_list() has printed its message. Returns the result.
+// Prints `error` and frees it, unless it is NULL: then read_list() has printed a message. Returns `result`, or -1.
 static int report(int result, char *error) {
 	return result != 0 && error ? diag_error_free(error) : result;
 }
@@ -273,7 +273,7 @@ int opt_trc(struct parser *parser, const char *value) {
 	return 0;
 }
 
-// Checks that each file of --basefile exists, and has the same place on each machine.
+// Checks that each file of --basefile exists, and that its place on a machine does not depend on the job.
 static int check_basefiles(const struct options *o) {
 	struct stat file;
 	bool varies = o->workdir && (o->own_workdir || strcmp(o->workdir, "...") == 0 || strchr(o->workdir, '{'));
@@ -293,7 +293,7 @@ static int check_basefiles(const struct options *o) {
 	return 0;
 }
 
-// Resolves --onall, where the number of -j is a number of machines. Returns 0, or -1 after a message.
+// Resolves --onall and --nonall: the number of -j is the number of machines that work at once. Returns 0, or -1 after a message.
 static int resolve_onall(struct options *o) {
 	char *error = NULL;
 	long machines = 0;
@@ -325,7 +325,7 @@ int options_resolve_hosts(struct options *o) {
 	if (hosts->n == 0) {
 		return 0;
 	}
-	if (!o->tokens.elsewhere) { // the only machine is this one: a list has ":" only once
+	if (!o->tokens.elsewhere) { // this machine is the only one, as a list has ":" only once
 		if ((hosts->logins[0].cpus > 0 || hosts->logins[0].has_no_cpus) && sshlogin_jobs(&hosts->logins[0], o->jobs, o->own_jobs) == 0) {
 			o->jobs = o->own_jobs;
 		}
@@ -352,7 +352,7 @@ static bool is_variable(const char *name, size_t len, const char *variable) {
 		return true;
 	}
 	if (strncmp(variable, function, prefix) == 0 && strncmp(variable + prefix, name, len) == 0) {
-		const char *rest = variable + prefix + len; // bash writes "%%" behind the name, some systems' bash wrote "()"
+		const char *rest = variable + prefix + len; // bash puts "%%" behind the name, some older versions "()"
 		return strncmp(rest, "%%", 2) == 0 || strncmp(rest, "()", 2) == 0;
 	}
 	return strncmp(variable, name, len) == 0 && (variable[len] == '=' || variable[len] == '\0');

@@ -1,4 +1,4 @@
-// Sets, once all options are known, what follows from them together: for a run, a semaphore, or a request to a run (--add, --wait …).
+// Sets what follows from all options together, once they are known: for a run, a semaphore, or a request to a run (--add, --wait …).
 
 #include "cli/parser.h"
 
@@ -30,7 +30,7 @@ void options_resolve(struct options *o) {
 
 // ---- items ----
 
-// GNU parallel makes an item of each line of a word. A single word with several lines is likely to be meant as a list of items.
+// Hints that a single word of several lines was probably meant as a list of items: GNU parallel makes an item of each line of a word.
 static void hint_at_lines(const struct options *o) {
 	bool is_single = o->nsources == 1 && o->sources[0].kind == FROM_ARGS && o->sources[0].nargs == 1;
 	if (!is_single || o->ncommand == 0 || o->quiet) {
@@ -60,7 +60,7 @@ static void hint_at_quotes(const struct options *o, char *const *words, size_t n
 	}
 }
 
-// Makes stdin a source if nothing else gives items.
+// Makes stdin a source of items if no option names another source.
 static int resolve_sources(struct options *o) {
 	if (o->resume == RESUME_RETRY) { // as in GNU parallel, the command and the items are ignored
 		o->ncommand = o->nsources = 0;
@@ -89,7 +89,7 @@ static int resolve_sources(struct options *o) {
 		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 		help_concise(&text);
 		int result = write_all(STDERR_FILENO, buf_str(&text), text.len);
-		(void)result; // there is nowhere else to say so
+		(void)result; // if stderr takes no help text, it takes no message either
 		return -1;
 	}
 	if (is_terminal && !o->quiet) {
@@ -131,8 +131,8 @@ static int resolve_items(struct options *o) {
 	return 0;
 }
 
-// Makes the template of --workdir ..., with GNU parallel's own {#}: a new directory for each job, in the place that GNU parallel uses.
-// The directories are not removed.
+// Sets the template of `--workdir ...`, which has the replacement string {#}: a new directory for each job, in the place that GNU
+// parallel uses. The directories are not removed.
 static int resolve_workdir(struct options *o) {
 	char host[HOST_NAME_MAX + 1];
 	const char *home = getenv("HOME");
@@ -195,7 +195,7 @@ static int resolve_packing(struct options *o) {
 
 // ---- blocks ----
 
-// Returns the option given that makes blocks: --pipe, or one that implies --pipe.
+// Returns the given option that makes blocks: --pipe, or one that implies --pipe.
 static enum option_id pipe_as_given(const struct options *o) {
 	return o->given[OPT_PIPE_PART] ? OPT_PIPE_PART : o->given[OPT_PIPE] ? OPT_PIPE : o->given[OPT_CAT] ? OPT_CAT : OPT_FIFO;
 }
@@ -226,7 +226,7 @@ static int check_block_sources(const struct options *o) {
 	return o->nsources > 0 || o->pipe == PIPE_STREAM ? 0 : option_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
 }
 
-// Resolves how many records a block has. As in GNU parallel, -N wins over -n, and -L over -l, wherever they stand.
+// Resolves how many records a block has. As in GNU parallel, -N wins over -n, and -L over -l, in whichever order they are given.
 static int resolve_records(struct options *o) {
 	const struct packing *counts = &o->packing;
 	enum option_id records_by = o->given[OPT_MAX_REPLACE_ARGS] ? OPT_MAX_REPLACE_ARGS : OPT_MAX_ARGS;
@@ -263,22 +263,22 @@ static int resolve_blocks(struct options *o) {
 		o->block = (uint64_t)1 << 20;
 		o->block_parts = o->pipe == PIPE_PART ? 10 : 0; // GNU parallel's defaults
 	}
-	o->input.header = o->header_files = false; // with blocks --header means something else
+	o->input.header = o->header_files = false; // with blocks, --header does not name columns
 	return resolve_records(o) != 0 ? -1 : check_block_sources(o);
 }
 
 // ---- output ----
 
-// Warns of options that have no effect with --ungroup, which GNU parallel accepts silently.
+// Resolves how output is written, and warns of options that have no effect with --ungroup; GNU parallel accepts these silently.
 static void resolve_output(struct options *o) {
 	const bool *given = o->given;
 	if (o->tty && !given[OPT_GROUP] && !given[OPT_LINE_BUFFER]) {
-		o->output = OUTPUT_UNGROUP; // an editor draws on the terminal
+		o->output = OUTPUT_UNGROUP; // for example, an editor draws on the terminal
 	}
-	o->keep_order = o->keep_order && !given[OPT_NO_KEEP_ORDER]; // wherever the two stand, as with GNU parallel
+	o->keep_order = o->keep_order && !given[OPT_NO_KEEP_ORDER]; // in whichever order the two are given, as with GNU parallel
 	o->output_given = o->dry_run || o->tty || given[OPT_GROUP] || given[OPT_LINE_BUFFER] || given[OPT_UNGROUP];
 	if (o->dry_run) {
-		o->output = OUTPUT_GROUP; // as in GNU parallel: there is nothing but the command to write
+		o->output = OUTPUT_GROUP; // as in GNU parallel: only the command is written
 	}
 	if (o->output != OUTPUT_UNGROUP) {
 		return;
@@ -301,7 +301,7 @@ static int resolve_machines(struct options *o) {
 	return option_conflicts_check(o) != 0 || options_add_pilots(o) != 0 ? -1 : options_resolve_hosts(o);
 }
 
-// Returns the first of the command's words, behind its first one, that is an option of fairpar; or NULL.
+// Returns the first word of the command, except its name, that is an option of fairpar; or NULL.
 static const char *option_behind(const struct options *o) {
 	enum option_id id;
 	for (size_t i = 1; i < o->ncommand; ++i) {
@@ -313,8 +313,8 @@ static const char *option_behind(const struct options *o) {
 	return NULL;
 }
 
-// Refuses a command whose first word is no program if that word was probably meant for an option, as in --pool gpu --single make.
-// Not if another machine may have the program, or $BASH_ENV may define a function of that name.
+// Refuses a command whose first word is no program, if that word was probably meant for an option, as in --pool gpu --single
+// make. Accepts it if another machine may have the program, or $BASH_ENV may define a function of that name.
 static int check_first_word(const struct parser *p) {
 	const struct options *o = p->options;
 	const char *word = o->ncommand > 0 ? o->command[0] : "", *option = option_behind(o);
@@ -360,7 +360,7 @@ int options_resolve_command(struct parser *p) {
 struct manifest *options_load_manifest(struct options *o, bool *ret_unwritten) {
 	FP_CLEANUP(buf_fini) struct buf messages = BUF_INIT;
 	struct manifest *manifest = manifest_load(o->manifest, &messages);
-	// the messages are complete lines; if stderr does not take them, the exit status still tells
+	// the messages are complete lines; if stderr does not take them, the exit status says that something is wrong
 	*ret_unwritten = diag_text(buf_str(&messages), messages.len) != 0;
 	buf_reset(&messages);
 	bool is_good = manifest != NULL;
@@ -368,11 +368,11 @@ struct manifest *options_load_manifest(struct options *o, bool *ret_unwritten) {
 		diag_error("%s", buf_str(&messages));
 		is_good = false;
 	}
-	if (is_good && manifest->slurm && o->hosts.n == 0 && !o->slurm) { // the manifest's key counts unless options name machines
+	if (is_good && manifest->slurm && o->hosts.n == 0 && !o->slurm) { // the key `slurm` of the manifest has no effect if options name machines
 		is_good = options_set_slurm(o, manifest->slurm) == 0;
 	}
 	if (!o->jobs && !o->onall && !o->nonall && is_good && (o->slurm || sshlogins_has_remote(&o->hosts))) {
-		o->jobs = manifest->slots; // each machine has so many slots
+		o->jobs = manifest->slots; // `slots` of the manifest is the number of slots of each machine
 	}
 	if (!is_good || resolve_machines(o) != 0) {
 		manifest_free(manifest);
@@ -381,7 +381,7 @@ struct manifest *options_load_manifest(struct options *o, bool *ret_unwritten) {
 	return manifest;
 }
 
-// Refuses options for all batches that have a key in a manifest, where each batch can have its own value.
+// Refuses options that would hold for all batches although a manifest has a key for them, by which each batch can have its own value.
 int options_resolve_manifest(struct options *o) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		if (o->given[id] && *option_table[id].instead) {
@@ -437,7 +437,7 @@ int options_resolve_semaphore(struct options *o, char *const *words, size_t nwor
 	if (option_conflicts_check(o) != 0) {
 		return -1;
 	}
-	if (!sem->name) { // tty(1) names it, as in GNU parallel, so that scripts without a terminal share one semaphore
+	if (!sem->name) { // as in GNU parallel, the name is what tty(1) prints, so that scripts without a terminal share one semaphore
 		const char *tty = ttyname(STDIN_FILENO);
 		sem->name = tty ? tty : "not a tty";
 	}
@@ -451,14 +451,14 @@ int options_resolve_semaphore(struct options *o, char *const *words, size_t nwor
 		join_words(o, words, nwords);
 		hint_at_quotes(o, words, nwords);
 		bool plain = !o->tag && !o->keep_order && o->output == OUTPUT_GROUP && !o->dry_run;
-		// a program that asks or draws needs the terminal itself, and gets it as with --tty
+		// a program that asks questions or draws needs the terminal, and gets it as with --tty
 		o->tty = o->tty || (sem->foreground && plain && !sem->input && isatty(STDIN_FILENO) == 1);
 		o->nsources = 0;
 		*options_add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = &sem->line, .nargs = 1};
-		o->input.end = NULL; // options about items and blocks are not for the command
+		o->input.end = NULL; // options about items and blocks have no effect on the command
 		o->input.skip_first = o->tee = false;
 		o->pipe = PIPE_NOT; // GNU parallel's manual asks for --pipe here, so that the command gets stdin
-		o->quiet = true; // whoever waits for the status knows which command it is
+		o->quiet = true; // whoever waits for the exit status knows the command
 		o->exit_scheme = EXIT_FIRST;
 	}
 	resolve_output(o);
@@ -483,7 +483,7 @@ enum option_id options_request(const struct options *o) {
 
 static int check_ids(enum option_id id, char *const *words) {
 	for (; *words; ++words) {
-		char *mark; // what follows the number: "@…", the mark of a run, or ""
+		char *mark; // what follows the number in an ID: "@…", the mark of a run, or ""
 		errno = 0;
 		if (strspn(*words, "0123456789") == 0 || strtoull(*words, &mark, 10) == 0 || errno != 0 || (*mark && *mark != '@')) {
 			return option_fail(id, "takes IDs of jobs, as --add has printed them, not '%s'", text_shows(*words));

@@ -1,4 +1,4 @@
-// Options whose arguments are more than a value for a field: those with CALL in options.def.
+// Options whose arguments are not just a value to store in a field: those with CALL in options.def.
 
 #include "cli/parser.h"
 
@@ -69,7 +69,7 @@ int opt_delimiter(struct parser *parser, const char *value) {
 }
 
 int opt_replace(struct parser *parser, const char *value) {
-	if (value && *value) { // else TOKEN_ITEM stays {}
+	if (value && *value) { // without a value, TOKEN_ITEM stays {}
 		parser->options->tokens.name[TOKEN_ITEM] = value;
 	}
 	return 0;
@@ -179,7 +179,7 @@ int opt_print(struct parser *parser, const char *value) {
 	case OPT_MAX_LINE_LENGTH: // as GNU parallel prints it
 		buf_printf(&text, "%d\n", PACK_CHARS_MAX);
 		break;
-	default: // --citation has nothing to say
+	default: // --citation prints nothing
 		break;
 	}
 	parser->done = true;
@@ -189,7 +189,7 @@ int opt_print(struct parser *parser, const char *value) {
 // ---- jobs and when they start ----
 
 int opt_jobs(struct parser *parser, const char *value) {
-	// The run parses it again when it has raised the limit of descriptors; here a mistake is found before anything starts.
+	// The run parses the argument again when it has raised the limit of descriptors; here a mistake is found before anything starts.
 	unsigned slots;
 	struct slots_bounds bounds;
 	char *error;
@@ -226,7 +226,7 @@ int opt_load(struct parser *parser, const char *value) {
 	return load_parse(value, &load, &error) == 0 ? 0 : diag_error_free(error);
 }
 
-// check_own_settings() refuses a size without --single.
+// Reads auto, none or a size; check_own_settings() refuses a size without --single.
 int opt_memory(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	int chosen = word_index(option_table[parser->id].complete, value, strlen(value));
@@ -262,7 +262,7 @@ int opt_delay(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	o->delay_auto = text_ends(value, "auto");
 	FP_CLEANUP(free_later) char *time = xmemdup(value, strlen(value) - (o->delay_auto ? strlen("auto") : 0));
-	o->delay = 0; // nothing to adapt for "auto" alone, as in GNU parallel
+	o->delay = 0; // as in GNU parallel, "auto" without a time leaves 0, which never changes
 	if ((o->delay_auto && *time == '\0') || parse_duration(time, PARALLEL_UNITS, &o->delay) == 0) {
 		return 0;
 	}
@@ -306,7 +306,7 @@ int opt_tagstring(struct parser *parser, const char *value) {
 		return option_fail(parser->id, "must not hold NUL");
 	}
 	free(o->tagstring);
-	o->tagstring = bytes.len > 0 ? buf_take(&bytes) : NULL; // empty: no tag, and no tab
+	o->tagstring = bytes.len > 0 ? buf_take(&bytes) : NULL; // an empty text: lines get neither a tag nor a tab
 	o->tag = o->tagstring != NULL;
 	return 0;
 }
@@ -317,7 +317,7 @@ int opt_halt(struct parser *parser, const char *value) {
 	return is_good ? 0 : option_fail(parser->id, "'%s' %s", text_shows(value), error);
 }
 
-// Accepts only signals that fairpar does not use otherwise, and that are not raised by a fault of the program itself.
+// Accepts only signals that fairpar does not need for itself, and that are not raised by faults of a program.
 int opt_stop_signal(struct parser *parser, const char *value) {
 	static const int free_ones[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGURG, SIGPWR};
 	int signal = signal_number(value, strlen(value));
@@ -336,8 +336,8 @@ int opt_joblog(struct parser *parser, const char *value) {
 	return *o->joblog ? 0 : option_fail(parser->id, "must not be empty");
 }
 
-// Checks the descriptor now, before fairpar opens anything: later, a number that the caller of fairpar has not opened could be
-// the descriptor of one of fairpar's own files.
+// Checks the descriptor of fd:N now, before fairpar opens any file: if fairpar's caller has not opened N, a file of fairpar's
+// own might get this number later.
 int opt_log(struct parser *parser, const char *value) {
 	int fd = option_log_fd(value);
 	if (fd == BAD_FD) {

@@ -24,7 +24,7 @@ enum value_kind {
 struct value_info {
 	enum value_kind kind;
 	size_t at, size;         // the field: its offset in struct options, and its bytes
-	long least, most;        // bounds; for other kinds see the macros below
+	long least, most;        // the bounds of KIND_NUMBER; the macros below say what other kinds have here
 	enum key_id key;         // of KIND_SETTING
 	option_handler *handle;
 };
@@ -100,7 +100,7 @@ static int store_number(const struct value_info *info, enum option_id id, char *
 	return option_fail(id, "must be a number from %ld to %ld, not '%s'", info->least, info->most, text_shows(text));
 }
 
-// Stores bytes, or a number in their notation. 0, or an argument that is left out, is stored as 0, unless 0 is no valid size.
+// Stores a number of bytes, or a count in the same notation (2k). "0", or no argument, is stored as 0, unless 0 is no valid size.
 static int store_size(const struct value_info *info, enum option_id id, char *field, const char *text) {
 	uint64_t n = 0;
 	bool is_count = info->kind == KIND_COUNT;
@@ -140,7 +140,7 @@ static int store_choice(const struct value_info *info, enum option_id id, char *
 	return option_fail(id, "must be %s, not '%s'", buf_str(&list), text_shows(text));
 }
 
-// Keeps the value of an option for the batches whose names fit the pattern (`len` bytes, copied).
+// Keeps the value of an option for the batches whose names match the pattern (`len` bytes, copied).
 static void add_setting(struct options *options, enum option_id id, const char *pattern, size_t len, int64_t value) {
 	options->settings = xrealloc(options->settings, (options->nsettings + 1) * sizeof(*options->settings));
 	struct batch_setting *setting = &options->settings[options->nsettings++];
@@ -159,7 +159,7 @@ void option_settings_apply(const struct options *options, const char *name, stru
 	}
 }
 
-// Stores the N of --weight N and --priority N, about the run itself; options.c allows them in a pool only. Returns false for another text.
+// Stores the N of --weight N and --priority N, of this run in a pool; options.c refuses them without one. Returns false for another text or option.
 static bool store_own_setting(enum option_id id, struct pool_options *pool, const char *text) {
 	const struct key *key = &key_table[values[id].key];
 	bool is_weight = id == OPT_WEIGHT;
@@ -170,7 +170,7 @@ static bool store_own_setting(enum option_id id, struct pool_options *pool, cons
 	return true;
 }
 
-// BATCH=VALUE; a name may have a "=" of its own, a value has none. A rate may stand alone, for all.
+// Stores the setting BATCH=VALUE. A name may have a "=", a value has none. --rate RATE without BATCH= is for all batches.
 static int store_setting(enum option_id id, struct options *options, const char *text) {
 	const struct key *key = &key_table[values[id].key];
 	const char *equals = text ? strrchr(text, '=') : NULL;

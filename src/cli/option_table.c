@@ -1,5 +1,5 @@
-// The option table as data: names and texts of every option; how a typed name finds its option; and what is suggested if it
-// finds none: a similar name, one that begins with it, or the option that another program calls so.
+// The option table as data: names and texts of every option; which option has a typed name; and which option is suggested
+// if none has it: one that another program calls by this name, whose name begins with it, or whose name is similar.
 
 #include "cli/option_table.h"
 
@@ -46,7 +46,7 @@ static const struct { const char *names, *letters, *instead; } foreign_table[] =
 };
 enum { NFOREIGN = sizeof(foreign_table) / sizeof(foreign_table[0]) };
 
-// All letters of GNU parallel. Getopt::Long takes them also as long options, --j 2.
+// The letters of all short options of GNU parallel. Getopt::Long accepts them as long options, too: --j 2.
 static const char gnu_letters[] = "0BCDEHIJLMNPSTUVWXYadehijklmnopqrstuvx";
 
 // Returns the word of the list that begins with `name`, or NULL.
@@ -56,7 +56,7 @@ static const char *find_prefixed_word(const char *list, const char *name, size_t
 	return word;
 }
 
-// The first of the option's own names, without GNU parallel's other spellings, that begins with `name`; or NULL.
+// Returns the first of the option's own names (not GNU parallel's other spellings) that begins with `name`; or NULL.
 static const char *find_prefixed(const struct option_info *option, const char *name, size_t len, size_t *ret_len) {
 	const char *found = find_prefixed_word(option->name, name, len, ret_len);
 	return found ? found : find_prefixed_word(option->aliases, name, len, ret_len);
@@ -89,7 +89,7 @@ bool option_is_name(const char *name, size_t len, enum option_id *ret_id) {
 	return find_name(name, len, /* in_spellings */ false, ret_id);
 }
 
-// Finds the options of GNU parallel that have a name with this beginning.
+// Finds the option of GNU parallel, in fairpar or not, that has a name with the prefix `name`; if there are several, lists those of fairpar.
 static enum option_match find_by_prefix(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
                                         const char **ret_suggestion) {
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
@@ -167,7 +167,7 @@ enum option_match option_find_short(char letter, enum option_id *ret_id, const c
 
 // ---- suggestions for a name that no option has ----
 
-// Words of make, xargs, ninja, CI systems and thread pools, and the option that means the same.
+// Options of make, xargs, ninja, CI systems and thread pools, each with the option of fairpar that means the same.
 static const struct { const char *others, *name; } other_programs[] = {
 	{"workers threads parallel parallelism concurrency slots procs processes cores cpus num-jobs max-jobs njobs", "jobs"},
 	{"ordered order", "keep-order"},
@@ -187,7 +187,7 @@ static const struct { const char *others, *name; } other_programs[] = {
 
 bool option_suggest(const char *name, size_t len, const char **ret_suggestion) {
 	enum { LONGEST = 64 };
-	char plain[LONGEST]; // in small letters, with dashes
+	char plain[LONGEST]; // the name in small letters, with dashes for underscores
 	*ret_suggestion = NULL;
 	for (size_t i = 0; i < len && i < LONGEST; ++i) {
 		plain[i] = name[i] == '_' ? '-' : name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] - 'A' + 'a') : name[i];

@@ -25,7 +25,7 @@ enum option_id {
 // One row of the table. The comment at the top of options.def describes the columns.
 struct option_info {
 	const char *name, *aliases, *shorts, *arg;
-	const char *spellings;      // further names that GNU parallel has for the option; NULL: it does not have the option
+	const char *spellings;      // other names that GNU parallel has for the option; NULL: GNU parallel does not have the option
 	enum option_group group;
 	const char *complete, *instead, *brief, *text;
 };
@@ -66,22 +66,22 @@ enum option_match {
 	MATCH_NONE,
 };
 
-// Finds the option of that long name (`len` bytes, without the dashes): the full name; or, of an option that both programs have,
-// another spelling of GNU parallel's or a prefix that is unique there. A prefix of a name that only fairpar has is no match, so that
-// a new option can never break a script. For an unknown name option_suggest() finds the suggestion.
+// Finds the option that is meant by the long name `name` (`len` bytes, without the dashes): a full name of fairpar's; or, if GNU parallel
+// has the option, too, another of its names there, or a prefix that is unique among GNU parallel's names. A prefix of a name that only
+// fairpar has is no match, so that a new option can never break a script. For an unknown name option_suggest() finds the suggestion.
 enum option_match option_find_long(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
                                    const char **ret_suggestion);
 
 // True, with the option in *ret_id, if fairpar has an option of that full name.
 bool option_is_name(const char *name, size_t len, enum option_id *ret_id);
 
-// True, with the option in *ret_id, if a word behind a single dash is likely to be the name of an option, and not several options
-// by their letters: the word is the whole name, or an alias or spelling that is not short.
+// True, with the option in *ret_id, if a word behind a single dash was probably meant as the long name of an option, not as
+// letters of several options: the word is the main name of an option (3 bytes or more), or another of its names (5 bytes or more).
 bool option_is_long_name(const char *word, size_t len, enum option_id *ret_id);
 
 // Finds the option of that letter: MATCH_OPTION with *ret_id, MATCH_NONE, or MATCH_FOREIGN with what to do instead (static).
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
 
-// For a name that no option has, sets *ret_suggestion (static) to the option that may be meant: another program calls this option so, its
-// name begins so, or its name is the most similar one. Returns false, and sets *ret_suggestion to NULL, if no option is similar enough.
+// For a name that no option has, sets *ret_suggestion (static) to the option that may be meant: another program calls the option by this
+// name, its own name begins with this name, or is the most similar one. Returns false, with NULL in *ret_suggestion, if there is none.
 bool option_suggest(const char *name, size_t len, const char **ret_suggestion);

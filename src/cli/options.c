@@ -1,9 +1,9 @@
 // The command line: words into struct options.
 //
-// Parsed by hand: getopt_long() takes any unique prefix of a name, and glibc and musl have different messages for a wrong name.
-// The rules are getopt's: short options bundle, a value may be in the same word or the next one, "--" ends the options, and so
-// does the first word that is not an option. option_store.c puts their arguments where the table says, and option_resolve.c
-// works out what all of them together mean.
+// The words are parsed by hand: getopt_long() accepts any unique prefix of a name, and glibc and musl have different messages
+// for a wrong name. The rules are those of getopt: short options can be bundled, a value is in the same word or the next one,
+// and "--" or the first word that is no option ends the options. option_store.c stores arguments in the fields that the table
+// names, and option_resolve.c sets what follows from all options together.
 
 #include "cli/options.h"
 
@@ -31,7 +31,7 @@ static int refuse_name(enum option_match match, const char *shown, const char *n
 	}
 }
 
-// Takes the next word as the value of the option. If the value may be left out, takes it as GNU parallel does (Getopt::Long, type ":s").
+// Takes the next word as the value of the option; if the value may be left out, not a word with a dash in front (as Getopt::Long, type ":s").
 static int read_value(struct parser *parser, bool is_needed) {
 	const struct option_info *info = &option_table[parser->id];
 	if (!*parser->at && is_needed) {
@@ -48,7 +48,7 @@ static bool is_number(const char *text) {
 	return digits > 0 && text[digits] == '\0';
 }
 
-// Reads the number behind a letter that may have one, in the same word or, as GNU parallel takes it, in the next: -l5, -l 5.
+// Reads the number behind an option of one letter whose number may be left out: from the same word or, as in GNU parallel, from the next: -l5, -l 5.
 static void read_number(struct parser *parser, const char *rest) {
 	if (*rest && is_number(rest)) {
 		parser->value = rest;
@@ -76,7 +76,7 @@ static int read_name(struct parser *parser, const char *word) {
 	if (!value && (way == VALUE_ALWAYS || way == VALUE_MAY_FOLLOW)) {
 		return read_value(parser, way == VALUE_ALWAYS);
 	}
-	if (!value && parser->id == OPT_MAX_LINES) { // as -l does; other options whose value is optional are fairpar's own
+	if (!value && parser->id == OPT_MAX_LINES) { // as -l does; with other options of this form a value is fairpar's own addition
 		read_number(parser, "");
 	}
 	return 0;
@@ -84,7 +84,7 @@ static int read_name(struct parser *parser, const char *word) {
 
 static int refuse_letter(const struct parser *parser, enum option_match match, const char *instead) {
 	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
-	if ((unsigned char)*parser->letters >= 0x80) { // a byte of a longer character
+	if ((unsigned char)*parser->letters >= 0x80) { // a byte of a character that has several
 		buf_adds(&shown, text_shows(parser->bundle));
 	} else {
 		buf_printf(&shown, "-%s", text_show(parser->letters, 1));
@@ -104,7 +104,7 @@ static int read_letter(struct parser *parser) {
 		return refuse_letter(parser, match, instead);
 	}
 	enum value_way way = option_value_way(&option_table[parser->id]);
-	bool is_needed = way == VALUE_ALWAYS || (way == VALUE_MAY_FOLLOW && letter < 'a'); // -I, but not -i
+	bool is_needed = way == VALUE_ALWAYS || (way == VALUE_MAY_FOLLOW && letter < 'a'); // -I needs its value, -i does not
 	int result = 0;
 	if (way == VALUE_JOINED) {
 		read_number(parser, rest);
@@ -189,7 +189,7 @@ static int parse_group(struct parser *parser) {
 	char *const *words = parser->at;
 	size_t n = skip_words(parser);
 	bool names_files = is_this_separator(separator, o->arg_file_sep);
-	bool links = separator[strlen(names_files ? o->arg_file_sep : o->arg_sep)] == '+'; // the items go in step with the source before, if there is one
+	bool links = separator[strlen(names_files ? o->arg_file_sep : o->arg_sep)] == '+'; // links them with items of the source before, if there is one
 	if (!names_files) {
 		bool linked = links && o->nsources > 0;
 		*options_add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = words, .nargs = n, .linked = linked};
@@ -211,7 +211,7 @@ static int parse_command(struct parser *parser) {
 	o->command = parser->at;
 	o->ncommand = skip_words(parser);
 	if (*parser->at && !parser->at[1]) {
-		++parser->at; // a single separator with nothing behind it is as good as none, as in GNU parallel
+		++parser->at; // as in GNU parallel, a single separator with nothing behind it is ignored
 	}
 	while (*parser->at) {
 		if (parse_group(parser) != 0) {
@@ -221,8 +221,8 @@ static int parse_command(struct parser *parser) {
 	return 0;
 }
 
-// With a manifest the words are names of its batches. Names are no command with options of its own, so options of fairpar may
-// stand between the names and behind them.
+// With a manifest the words behind the options are names of its batches. Options of fairpar may follow such names, as names,
+// unlike a command, have no options of their own.
 static int parse_names(struct parser *parser) {
 	struct options *o = parser->options;
 	while (!parser->done && *parser->at) {
@@ -245,7 +245,7 @@ static int parse_names(struct parser *parser) {
 	return 0;
 }
 
-// All words are the command; ':::' in it is most likely a mistake.
+// Takes all words as the semaphore's command; ':::' among them is most likely a mistake.
 static int parse_semaphore_command(struct parser *parser) {
 	char *const *words = parser->at;
 	size_t n = skip_words(parser);
@@ -273,7 +273,7 @@ static int check_name(const char *kind, const char *name) {
 	return 0;
 }
 
-// Checks options about this run itself: --memory SIZE needs --single, and --weight N and --priority N (no batch) need a pool.
+// Checks options that are about this run itself: --memory SIZE needs --single, and --weight N and --priority N without a batch need a pool.
 static int check_own_settings(const struct options *options) {
 	if (options->pool.memory > 0 && !options->pool.single) {
 		const char *shown = text_shows(options->pool.memory_text);
@@ -287,7 +287,7 @@ static int check_own_settings(const struct options *options) {
 	return option_fail(weight ? OPT_WEIGHT : OPT_PRIORITY, "must be BATCH=N, not '%s': a number alone is for a run in a pool (--pool)", text);
 }
 
-// In a pool --single runs one command: all words are its own.
+// Checks the options of --single, or of --status for a pool. With --single all words are the command.
 static int parse_pool_command(struct parser *parser) {
 	struct options *o = parser->options;
 	bool single = o->pool.single, has_words = *parser->at;
@@ -311,7 +311,7 @@ static int parse_pool_command(struct parser *parser) {
 	return -1;
 }
 
-// Reads seconds, or the text that squeue's %L prints. 0: there is no end.
+// Reads a number of seconds, or a time as squeue's %L prints it. *ret_seconds is 0 if there is no end. Returns 0 or -1.
 static int read_time_left(const char *text, uint64_t *ret_seconds) {
 	long number;
 	int64_t seconds;
@@ -326,7 +326,7 @@ static int read_time_left(const char *text, uint64_t *ret_seconds) {
 	return 0;
 }
 
-// A worker's jobs come from elsewhere, and it has its own number of slots: checks its options. Returns 0, or -1 after a message.
+// Checks the options of a worker, whose jobs come from another fairpar, and which needs a fixed number of slots. Returns 0, or -1 after a message.
 static int check_worker(const struct parser *parser) {
 	struct options *o = parser->options;
 	if (*parser->at) {
@@ -341,7 +341,7 @@ static int check_worker(const struct parser *parser) {
 	return -1;
 }
 
-// Under `make -n` nothing is to be done. (GNU make manual, "POSIX Jobserver Interaction".)
+// True under `make -n`, which asks to run nothing (GNU make manual, "POSIX Jobserver Interaction").
 static bool make_is_dry_run(const struct options *o) {
 	struct jobserver_flags flags;
 	jobserver_parse(o->pool.no_inherit ? NULL : getenv("MAKEFLAGS"), &flags);

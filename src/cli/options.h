@@ -17,7 +17,7 @@
 enum mode {
 	MODE_RUN,   // the command, or the manifest if there is one
 	MODE_SEM,   // a command behind a semaphore: sem_run()
-	MODE_POOL,  // --single: a command in a pool; or --pool --status: the list of what runs in the pool: pool_run()
+	MODE_POOL,  // --single, a command in a pool; or --pool --status, a list of what runs in the pool: pool_run()
 	MODE_WORKER,// --worker: worker_run()
 	MODE_ASK,   // --add, --wait and so on: control_ask()
 	MODE_SHOW,  // --check and --list: show_manifest()
@@ -39,7 +39,7 @@ struct batch_setting {
 	enum option_id option;
 	char *pattern;       // batch name or glob; owned
 	int64_t value;       // in the range of struct queue_attrs
-	bool is_used;        // the pattern fitted the name of a batch
+	bool is_used;        // the name of a batch has matched the pattern
 };
 
 // Semaphore mode; see option_resolve.c.
@@ -203,7 +203,7 @@ struct options {
 	bool show_commands;              // -v
 	bool tty;                        // -o
 	const char *workdir;             // or NULL
-	char *own_workdir;               // the directory of --workdir ..., to which `workdir` then points; with GNU parallel's replacement strings
+	char *own_workdir;               // owned: the template of the directories that `--workdir ...` asks for, to which `workdir` then points; or NULL
 	const char *tmpdir;              // or NULL
 	const char *slot_var;            // --process-slot-var, or NULL
 	const char **env;                // --env as given: see option_env_has()
@@ -222,7 +222,7 @@ struct options {
 	bool onall, nonall;              // --onall, which --nonall means, too
 	unsigned machines;               // --onall: how many machines work at once; 0: all
 	const char *worker_left;         // --worker: how long the worker may still run, as given, or NULL
-	uint64_t worker_seconds;         // that time in seconds; 0: no end
+	uint64_t worker_seconds;         // `worker_left` in seconds; 0: without end
 	const char *slurm;               // --slurm outside an allocation: options of the pilots, "" for none; or NULL
 	long pilots;                     // --slurm-pilots: the most pilots at once
 	char *pilot_name;                // the name that pilots have as jobs of Slurm, owned; NULL: there are no pilots
@@ -230,7 +230,7 @@ struct options {
 
 	// output and outcome
 	enum output_kind output;
-	bool output_given;               // an option sets `output`, if only --dry-run or --tty: it wins over the manifest's
+	bool output_given;               // `output` comes from an option (also --dry-run or --tty), and wins over the manifest's key
 	bool keep_order;
 	bool color_failed;
 	bool tag;
@@ -271,23 +271,21 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]);
 // Frees what the options own.
 void options_fini(struct options *options);
 
-// Writes the values that the settings have for a batch of that name over those of *attrs, and marks these settings as used; later settings win.
+// Stores in *attrs the values of the settings whose pattern matches the batch's name, and marks these settings as used; later settings win.
 void option_settings_apply(const struct options *options, const char *name, struct queue_attrs *attrs);
 
-// ---- option_files.c ----
-
-// Checks that no file is written for two options, or both read and written.
+// ---- option_files.c: the files that options name ----
 
 // Returns the descriptor N that the name "fd:N" means; BAD_FD if N is no number, NO_FD if the name does not begin with "fd:".
 enum { NO_FD = -1, BAD_FD = -2 };
 int option_log_fd(const char *name);
 
-// True if --results means a table by the name's ending: .csv, .tsv or .json, in any case.
+// True if --results PATH asks for a table, because PATH ends in .csv, .tsv or .json, in any case.
 bool option_results_is_table(const char *path);
 
-// Does this check, before any file is opened: one option's data would overwrite the other's. Only --eta and --log may name the same
-// file, because --eta reads it before --log empties it. With a `path`, checks only that no option writes the file of that path, which
-// is to be read, and which messages call `name` ("the items of …"). Returns 0, or -1 after a message.
+// Checks, before any file is opened, that no file is written for two options, or read for one and written for another. Only --eta and
+// --log may name the same file, because --eta reads it before --log empties it. With a `path`, checks only that no option writes the
+// file of that path, which is to be read; messages call this file `name` ("the items of …"). Returns 0, or -1 after a message.
 int option_files_check(const struct options *options, const char *name, const char *path);
 
 // ---- option_hosts.c ----
@@ -296,8 +294,8 @@ int option_files_check(const struct options *options, const char *name, const ch
 // that is exported as this variable.
 bool option_env_has(const struct options *options, const char *variable);
 
-// Whether a regular file was read for -S or --sshloginfile; and whether such a file has changed since the last call.
-// options_hosts_changed() and options_hosts_read() are for one thread at a time.
+// options_hosts_have_file() returns whether a regular file was read for -S or --sshloginfile, options_hosts_changed() whether
+// such a file has changed since its last call. options_hosts_changed() and options_hosts_read() are for one thread at a time.
 bool options_hosts_have_file(const struct options *options);
 bool options_hosts_changed(const struct options *options);
 
@@ -308,7 +306,7 @@ int options_hosts_read(const struct options *options, struct sshlogins *ret_list
 // ---- option_resolve.c ----
 
 // True if the words of a command have probably lost their quotes, because a shell of the user has read them once and a job's shell
-// reads them again: the job's shell would split a word that stands behind one with a dash, as in sh -c 'cd /; pwd'.
+// reads them again: behind a word that begins with a dash there is one that the job's shell would split, as in sh -c 'cd /; pwd'.
 bool options_words_lost_quotes(char *const *words, size_t n);
 
 #define LOST_QUOTES_HINT "hint: a shell reads these words again: quote them once more, or use -q"
@@ -323,7 +321,7 @@ static inline bool options_want_pictures(const struct options *options) {
 	return options->nreports > 0 || options->trace;
 }
 
-// Loads options->manifest, selects the batches that options->names names, and sets the options for its `slurm` and `slots`: these
-// borrow texts of the manifest, and must not be used once it is freed. Prints errors and warnings on stderr; *ret_unwritten: they
-// could not be written. Returns the manifest, which the caller frees with manifest_free(), or NULL after a message.
+// Loads options->manifest, selects the batches that options->names names, and sets options->slurm and options->jobs by the manifest's
+// keys `slurm` and `slots`: these texts are the manifest's, and must not be used once it is freed. Prints errors and warnings on stderr;
+// *ret_unwritten: they could not be written. Returns the manifest, which the caller frees with manifest_free(), or NULL after a message.
 struct manifest *options_load_manifest(struct options *options, bool *ret_unwritten) FP_NODISCARD;

@@ -1,4 +1,4 @@
-// What the files that parse a command line share: the parser's state, and the functions that one of these files has for the others.
+// Shared by the files that parse a command line: the parser's state, and the functions that these files call in each other.
 //
 // A function that returns -1 has printed the message that says which option is wrong, and why.
 
@@ -18,9 +18,9 @@ struct parser {
 	enum option_id id;       // the option that was read last
 	const char *value;       // the value of option `id`, borrowed from the words; or NULL
 	bool by_letter;          // option `id` was given as a letter
-	const char *bare;        // the name of option `id`, if its value can only follow a "=" and none was given; or NULL
+	const char *bare;        // the name of option `id`, if its value can only follow a "=" and no value was given; or NULL
 	const char *stdin_for;   // the option that reads stdin, for messages; or NULL
-	bool done;               // an option such as --help has printed: nothing is left to do but to exit with options->status
+	bool done;               // an option such as --help has printed its text: all that is left is to exit with options->status
 };
 
 // ---- option_store.c: stores arguments in the fields that the table names ----
@@ -47,8 +47,8 @@ option_handler opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pa
 // Prints the text that the option asks for (such as the help), and sets parser->done. Returns 0 or -1.
 option_handler opt_print;
 
-// Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another option reads stdin already, for then
-// chance would decide which of them gets which part.
+// Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another option reads stdin already, since it
+// would be chance which of the two gets which bytes.
 int option_take_stdin(struct parser *parser, const char *reader);
 
 // Adds a source of items, which is stdin until the caller changes it. Returns the source, which the options own; the pointer is
@@ -88,13 +88,13 @@ int options_resolve_command(struct parser *parser);
 // Checks the options of a run of a manifest, and sets what follows from them. Returns 0 or -1.
 int options_resolve_manifest(struct options *options);
 
-// Checks the options of a semaphore, and sets what follows. The words, its command, become the only item of the run. Returns 0 or -1.
+// Checks the options of a semaphore, and sets what follows from them. The words are its command, and the only item of the run. Returns 0 or -1.
 int options_resolve_semaphore(struct options *options, char *const *words, size_t nwords);
 
-// Returns the option given that makes a request to a run in progress (OPT_ADD and so on), or NOPTIONS.
+// Returns the given option that makes a request to a run in progress (OPT_ADD and so on), or NOPTIONS.
 enum option_id options_request(const struct options *options);
 
-// Checks the options of such a request, and the words behind them, which become options->command. Returns 0 or -1.
+// Checks the options of a request to a run, and the words behind them, which become options->command. Returns 0 or -1.
 int options_resolve_request(struct options *options, char *const *words);
 
 // Sets the --term-seq of a run without that option; the text must be valid for --term-seq.
@@ -102,7 +102,7 @@ void options_set_default_term_seq(struct options *options, const char *text);
 
 // ---- help.c: what is printed from the option table ----
 
-// Append the texts of -h (a line for each everyday option), of --help, and the one that is shown if there is nothing to run.
+// Append the texts of -h (a line for each everyday option), of --help, and of the help that is shown if there is nothing to run.
 void help_short(struct buf *text);
 void help_long(struct buf *text);
 void help_concise(struct buf *text);

@@ -1,11 +1,10 @@
-// What happened in a run: one type of events for the log, the summary, the report, the trace and the status line, live or read
-// back from a log.
+// The events of a run: one type for the log, the summary, the report, the trace and the status line, whether the events come
+// live or from a log.
 //
 // Events only report: no subscriber steers the run. Strings in an event are borrowed for the call.
 //
-// The log has times and durations in whole microseconds, cut off, not rounded (event_us()): a moment as the microseconds
-// since the start of its run, a duration by itself. Code that shows numbers cuts them off in the same way, so
-// that a run and its log give the same numbers.
+// The log has times and durations in whole microseconds, cut off, not rounded (event_us()); times count from the start of
+// the run. Code that shows numbers cuts them off in the same way, so that a run and its log give the same numbers.
 
 #pragma once
 
@@ -21,13 +20,13 @@ static inline uint64_t event_us(uint64_t ns) {
 // The events of the log. A new one, or a new key, goes into the table log/events.def too.
 enum event_kind {
 	EVENT_RUN_START,
-	EVENT_BATCH_START,  // its first item was queued, or the manifest names it
+	EVENT_BATCH_START,  // the first item of the batch was queued, or the manifest names the batch
 	EVENT_JOB_START,    // an attempt at a step of a job: its process was started, or could not be
-	EVENT_OUTPUT,       // with --log-output
-	EVENT_JOB_END,      // the end of that attempt; event_job_end.next says whether it is the end of the job
+	EVENT_OUTPUT,       // an attempt has written something; only with --log-output
+	EVENT_JOB_END,      // the end of such an attempt; event_job_end.next says whether the job ends, too
 	EVENT_LOST,         // jobs that never started: cancelled or skipped
-	EVENT_WAIT,         // something waits, and not just for its turn
-	EVENT_WAIT_END,
+	EVENT_WAIT,         // a batch or a job waits, and not just for its turn
+	EVENT_WAIT_END,     // that wait is over
 	EVENT_LENT,         // a slot was lent to a run in a job, and has come back
 	EVENT_SLOTS,        // the number of slots has changed
 	EVENT_BATCH_END,
@@ -49,7 +48,7 @@ enum event_source { FROM_OWN, FROM_STOLEN, FROM_QUEUE, FROM_LENT, FROM_LONG, FRO
 // What follows the end of an attempt.
 enum event_next { NEXT_NOTHING, NEXT_RETRY, NEXT_STEP };
 
-// Why something has not started.
+// Why a job or a batch waits.
 enum event_why {
 	WHY_TURN,           // other batches have had less, or all slots are busy
 	WHY_LIMIT,          // max_parallel of its batch
@@ -64,7 +63,7 @@ enum event_why {
 	WHY_HOST,           // no machine that the job may run on has a slot free
 };
 
-enum { EVENT_WORTH_A_REASON = 1000000 }; // nanoseconds: a job that was queued for so long says why (event_job_start.why)
+enum { EVENT_WORTH_A_REASON = 1000000 }; // nanoseconds: if a job was queued for so long, event_job_start.why says why
 
 struct event_run_start {
 	const char *run;        // ULID: 26 characters
@@ -123,7 +122,7 @@ struct event_job_start {
 
 struct event_job_end {
 	struct event_job id;
-	struct result result;   // result.start: of the attempt; 0: it never ran
+	struct result result;   // result.start is the start of the attempt; 0: it never ran
 	uint64_t queued;        // nanoseconds that it was queued before its start
 	unsigned nslots;        // slots that it took; from a log: those of its job_start, or 1 without one
 	enum event_source source; // where its item was found; from a log: as in its job_start, or FROM_QUEUE without one
@@ -163,11 +162,11 @@ struct event_wait {
 };
 
 struct event_lent {
-	struct event_job id;    // the attempt in which the run is; its `slot` is the one that was lent
-	const char *to;         // the run: its command line
-	int pid;                // the pid of the run's fairpar
-	unsigned depth;         // 1: a run in the job; 2: a run in a job of that run; and so on
-	bool own;               // the run got the slot of the attempt, or of the run above it, and took no further one
+	struct event_job id;    // the attempt whose process has started the nested run; id.slot is the slot that was lent
+	const char *to;         // the command line of the nested run
+	int pid;                // the process ID of the nested run
+	unsigned depth;         // 1: the nested run is in the job; 2: it is in a job of a run in the job; and so on
+	bool own;               // the nested run took no further slot: it got the slot of the attempt, or of the run above
 	uint64_t start, end;    // now_ns() time
 };
 
@@ -178,7 +177,7 @@ struct event_slots {
 
 struct event_batch_end {
 	const char *batch;
-	struct job_counts counts; // as event_run_end.counts
+	struct job_counts counts; // what counts as ok and failed is as in event_run_end.counts
 	uint64_t longest_wait;  // nanoseconds: the longest time that the batch had a job to start and got no turn; from an old log: 0
 	uint64_t memory;        // bytes that the largest of its last jobs had; 0: not known
 };
@@ -189,13 +188,13 @@ struct event_dispatch {
 	uint64_t job;           // its number within the batch
 	enum event_source source;
 	unsigned slot;
-	uint32_t turns;         // turns that the batch is charged for it
+	uint32_t turns;         // turns that the batch is charged for the dispatch
 	double virt, lag;       // virtual time and lag of the batch (see --trace-service): turns, or seconds of slot-time, per weight
 };
 
 struct event_run_end {
 	struct job_counts counts; // includes jobs that are up to date (in ok), and jobs whose failure is allowed (in failed)
-	uint64_t allowed, up_to_date, resumed; // `allowed` is a part of counts.failed, `up_to_date` of counts.ok, `resumed` of none
+	uint64_t allowed, up_to_date, resumed; // `allowed` is a part of counts.failed, `up_to_date` of counts.ok; `resumed` jobs are not in `counts`
 	bool unread;            // the rest of the input was not read: its jobs are not among the cancelled ones
 	uint64_t slot_time;     // the sum of stats_batch.slot_time over all batches; from a log: 0
 	int exit_status;

@@ -4,14 +4,14 @@
 //
 //	--halt                   jobs       GNU parallel   here
 //	now,fail=1               0 7 5      7              7: the code of the job that met the rule
-//	soon,fail=2, -j4         1 1 1 1    2              4: what has failed when all is over
+//	soon,fail=2, -j4         1 1 1 1    2              4: the number of jobs that have failed at the end of the run
 //	now,fail=10%             7 6 0      34             34: after one job; the percentage that failed, rounded up
 //	now,fail=50%             0 7        7              50: GNU parallel makes one job of the percentage, and so gives its code
 //	now,success=1            7 6 0 0    0              0
 //	now,success=3            7 6 0 0    2              2: not met
 //	soon,done=2              0 0 4 3    101            0: GNU parallel takes the minimum of no value and 101 for 101
 //	soon,done=1              7 5        7              1: GNU parallel's manual gives the job's code for fail=1 alone
-// now,fail=0, now,fail=0%  0 7 5      0              refused: nobody means a rule that is never met, or is met by nothing
+// now,fail=0, now,fail=0%  0 7 5      0              refused: such a rule would be met by no job at all
 //
 // GNU parallel's manuals of 2015 ask for a minimum of 3 jobs before a percentage counts; GNU parallel 20221122 and its manual do not.
 
@@ -108,7 +108,7 @@ static int failure_code(const struct result *result) {
 	return code != 0 ? code : 1;
 }
 
-// Returns the status with which xargs stops at once at such a job, or 0 (xargs(1), EXIT STATUS). POSIX has the same 126 and 127.
+// Returns the status with which xargs would stop at once after a job with this result, or 0 (xargs(1), EXIT STATUS; POSIX for 126 and 127).
 static int xargs_stop_code(const struct result *result) {
 	switch (result->outcome) {
 	case OUTCOME_SPAWN_ERROR:

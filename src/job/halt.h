@@ -44,7 +44,7 @@ bool halt_is_met(const struct halt *halt, const struct tally *tally);
 enum exit_scheme { EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY };
 
 // Returns the exit status of a run that was not interrupted (docs/design.md, "Decisions"). `halted`: the rule was met, by the job
-// `halted_by` (else NULL). The status is 0 only if nothing failed, was cancelled, skipped or left unread; but if a rule on success
-// or done was met, jobs that did not run do not count, and if it was one on success, failures do not count either.
+// `halted_by` (else NULL). The status is 0 if a rule on success was met. Otherwise it is 0 only if no job failed, and either no
+// job was cancelled or skipped and all input was read, or a rule on done was met.
 int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct halt *halt, bool halted,
                 const struct result *halted_by);

@@ -35,9 +35,9 @@ struct job_counts {
 
 void counts_add(struct job_counts *counts, enum outcome outcome, uint64_t jobs);
 
-// What is known of an attempt whose machine was lost, or the connection to it.
+// How far an attempt had come when its machine, or the connection to its machine, was lost.
 enum lost {
-	LOST_NOT,
+	LOST_NOT,     // nothing was lost
 	LOST_UNSENT,  // it has never run
 	LOST_SILENT,  // it may have run, and no output of it was passed on
 	LOST_WROTE,   // some of its output was passed on

@@ -1,4 +1,4 @@
-// How many items go into one process, by the time that items have taken so far (--pack=auto). Pure: no clock.
+// How many items go into one process, by the time that items have taken so far (--pack=auto). No function here reads a clock.
 //
 // The time of an item is estimated as the time of all processes divided by the number of their items. So it includes the
 // start of a process, whose part falls as a process has more items, and the size settles where a process takes 200 ms.

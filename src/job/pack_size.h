@@ -1,4 +1,4 @@
-// How many items go into one process, by the time that items have taken so far (--pack=auto). Pure: no clock.
+// How many items go into one process, by the time that items have taken so far (--pack=auto). No function here reads a clock.
 
 #pragma once
 
@@ -16,12 +16,12 @@ struct packsize {
 	double items, ns;   // sums over its processes, in which each process halves the weight of the earlier ones
 	uint32_t most;      // the most items that a process has had
 	uint32_t want;      // items for the next process; 0: nothing is known, so 1
-	uint32_t least;     // items that are worth a process: the last items are not spread more thinly
+	uint32_t least;     // items that are worth a process: also at the end, no process gets fewer while as many are left
 };
 
 // Adds a process that took `ns` nanoseconds for `items` items (at least 1).
 void packsize_note(struct packsize *size, uint32_t items, uint64_t ns);
 
-// Returns the number of items for a process that should have `want`, while `waiting` items wait, its own first one included. If no more
+// Returns the number of items for a process that should have `want`, while `waiting` items wait, its first item among them. If no more
 // items come (`ended`), the number is a share of the waiting items, so that the last processes end together on all slots. At least 1.
 uint64_t packsize_share(uint32_t want, uint32_t least, uint64_t waiting, unsigned slots, bool ended);

@@ -40,7 +40,7 @@ struct log_reader {
 	struct buf text;         // the lists' strings
 	struct running_table running;
 	bool has_start;
-	bool is_fatal;           // the line is intact, but its event may not stand there: reading ends
+	bool is_fatal;           // the line is intact, but its event may not come at this place: reading ends
 	uint64_t ndamaged;       // number of damaged lines
 	uint64_t first_damaged;  // number of the first damaged line
 	char damage[160];        // what is wrong with the first damaged line
@@ -189,8 +189,8 @@ static bool has(struct log_reader *reader, const char *key) {
 	return value_of(reader, key)->kind > JSON_NULL;
 }
 
-// Replaces a string by the exact bytes, from base64, if the log has them because JSON cannot hold them. Returns false if the value is
-// no string, or the bytes are no base64.
+// Replaces the string *value by its exact bytes, if the log also has them as base64, in *exact, because JSON cannot hold them.
+// Returns false if *value is no string, or *exact is no base64.
 static bool restore(struct log_reader *reader, struct json_value *value, struct json_value *exact, const char *key) {
 	if (value->kind != JSON_STRING) {
 		set_error(reader, "\"%s\" is no string", key);
@@ -332,7 +332,7 @@ static uint64_t parse_date(const char *text) {
 
 // ---- the table ----
 
-// Stores an integer or an enum, or NULL, in a member of that size.
+// Stores the number in a member of `size` bytes: an integer, an enum, a bool, or a pointer, which becomes NULL.
 static void store(void *member, size_t size, uint64_t number) {
 	uint32_t half = (uint32_t)number;
 	switch (size) {
@@ -410,7 +410,7 @@ static void publish_job_end(struct log_reader *reader, struct event *event) {
 	free(running);
 }
 
-// Passes the event on, after it was read.
+// Passes an event on that was read without an error.
 static void publish(struct log_reader *reader, struct event *event) {
 	bool is_wait = event->kind == EVENT_WAIT || event->kind == EVENT_WAIT_END;
 	if ((is_wait && (int)event->u.wait.why == NO_WHY) || (event->kind == EVENT_OUTPUT && !event->u.output.data)) {

@@ -1,6 +1,6 @@
 // An event as a line of the log: JSON, in the form that fairpar-events(5) describes.
 //
-// Lines are made from the table log/events.def. One is made for each start and end of a job, so numbers are written without printf().
+// Lines are made from the table log/events.def. Each start and end of a job makes one, so integers are written without printf(), which is slower.
 
 #include "log/event_log.h"
 
@@ -136,7 +136,7 @@ static void add_name(struct buf *buf, const char *name) {
 	buf_addc(buf, '"');
 }
 
-// Adds the value of the field at `member`; `number` is that value if it is a number. Times count from `base`.
+// Adds the value that the field has in the event; `number` is this value if it is a number. Times count from `base`.
 static void add_value(struct buf *buf, const struct event *event, const struct event_field *field, uint64_t number, uint64_t base) {
 	const void *member = (const char *)event + field->at, *with = (const char *)event + field->with;
 	const char *const *text = member;

@@ -27,9 +27,9 @@ struct event_log {
 	struct buf added;
 	unsigned lines;          // how many lines are in `added`
 	uint64_t lost;           // lines that will not be written, after an error
-	size_t writing;          // bytes of `written` that are being written; `written` belongs to the thread that set this
+	size_t writing;          // bytes of `written` that are still to be written; `written` belongs to the thread that set `writing`
 	int error;               // errno, or 0
-	cond change;             // tells the log's thread that there is work, and others that the thread has done some
+	cond change;             // tells the log's thread that there are lines, and other threads that it has written some
 	bool over;               // nothing is added any more
 	bool asleep;             // the thread sleeps
 	bool gone;               // the thread has ended
@@ -72,7 +72,7 @@ static void write_added(struct event_log *log) {
 		take_added(log);
 		mutex_unlock(&log->lock);
 		if (error) {
-			// nothing is written behind a gap
+			// once a line is lost, no later one is written
 		} else if (log->config.fd < 0) {
 			log->config.put(log->config.arg, log->written.data, log->written.len);
 		} else if (write_all(log->config.fd, log->written.data, log->written.len) != 0) {
@@ -145,7 +145,7 @@ static void *thread_main(void *arg) {
 	return NULL;
 }
 
-// Returns the time at which a reader that takes nothing any more is given up.
+// Returns the time at which the log is given up if its reader takes nothing until then.
 static uint64_t give_up_time(const struct event_log *log) {
 	uint64_t end = log->moved + log->config.timeout, limit = write_limit();
 	return end < limit ? end : limit;
@@ -255,7 +255,7 @@ int event_log_error(struct event_log *log) {
 	return error;
 }
 
-// Returns false if the thread is left behind, within a write that nobody can end.
+// Ends the log's thread. Returns false if the thread is stuck in a write that nobody can end, and goes on to exist.
 static bool end_thread(struct event_log *log) {
 	mutex_lock(&log->lock);
 	log->over = true;

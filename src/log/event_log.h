@@ -3,9 +3,9 @@
 // Each event is a line. event_log_flush() writes all lines so far, event_log_later() may leave a few for the next call: if
 // fairpar is killed, only these are lost, and those that a slow reader has not taken.
 //
-// A file is written by the threads that add events, one of them at a time, which writes all lines that have come meanwhile.
-// What a reader can hold up (a pipe, a socket, a terminal) is written by a thread of the log. Jobs wait for a slow reader only
-// when `pending_max` bytes have gathered, and not for one that takes nothing for `timeout`: then the log is given up.
+// A regular file is written by the threads that add events, one thread at a time, which writes all lines that were added
+// meanwhile. A pipe, a socket or a terminal, whose reader can hold up a write, is written by a thread of the log's own. Jobs wait
+// for a slow reader only while more than `pending_max` bytes wait; if the reader takes nothing for `timeout`, the log is given up.
 
 #pragma once
 
@@ -22,7 +22,7 @@ struct event_log_config {
 	void (*put)(void *arg, const char *lines, size_t len); // takes whole lines; one call at a time, any thread
 	void *arg;
 	size_t pending_max;     // bytes that wait for a slow reader before event_log_flush() waits for it; 0: 16 MiB
-	uint64_t timeout;       // nanoseconds that a reader may take nothing; 0: 30 s
+	uint64_t timeout;       // nanoseconds in which a reader must take something, or the log is given up; 0: 30 s
 };
 
 // Appends the line of the event with its newline: JSON, in the form that fairpar-events(5) describes (encode.c). Times in it count
@@ -40,43 +40,42 @@ int log_create(const char *path, bool keeps) FP_NODISCARD;
 // first: times count from it.
 void event_log_on_event(void *arg, const struct event *event);
 
-// Writes the added lines, or wakes the log's thread, which does. With `may_wait` it waits for a slow reader while more than
-// pending_max bytes are pending.
-// Returns event_log_error().
+// Writes the added lines, or wakes the log's thread, which writes them. With `may_wait` waits for a slow reader while more
+// than pending_max bytes are pending. Returns event_log_error().
 int event_log_flush(struct event_log *log, bool may_wait);
 
-// As event_log_flush() with `may_wait`, if there are more than `most` lines or the log has a thread. Else it leaves the lines
-// and sets *ret_left to true: the caller calls event_log_flush() soon.
+// As event_log_flush() with `may_wait`, if there are more than `most` lines or the log has a thread. Otherwise leaves the
+// lines and sets *ret_left to true: the caller must call event_log_flush() soon.
 int event_log_later(struct event_log *log, unsigned most, bool *ret_left);
 
 // Returns errno of the first failure to write, after which nothing is written any more; or 0. ETIMEDOUT: the reader took nothing.
 int event_log_error(struct event_log *log);
 
-// Writes the rest, closes the descriptor and frees the log. *ret_lost (or NULL): the number of lines that its reader has not
-// taken. Returns 0, or -1 with errno if anything was lost since the start. With ETIMEDOUT, if the log's thread is stuck on its
-// reader, the log and the descriptor are left to that thread until the process ends.
+// Writes the rest, closes the descriptor and frees the log. *ret_lost (if not NULL): the number of lines that were not
+// written. Returns 0, or -1 with errno if anything was lost since the start. With ETIMEDOUT, if the log's thread is stuck on
+// its reader, the log and the descriptor are left to that thread until the process ends.
 int event_log_close(struct event_log *log, uint64_t *ret_lost) FP_NODISCARD;
 
 // ---- decode.c ----
 
 // Reads a log of events (--log) back, by the table log/events.def, and passes each event to a function.
 //
-// A log that was damaged or cut off, or comes from a newer fairpar, is read as far as that goes: unknown keys and events are
-// left out without a message, a last line without its end gives a warning, and the lines that cannot be read give another
-// one together, with their number. A version above 1, and a file that is no log, are errors. Memory is bounded by the longest
+// A log that was damaged or cut off, or comes from a newer fairpar, is read as far as possible: unknown keys and events are
+// ignored without a message; a last line without its newline gives a warning; all lines that cannot be read give one warning
+// together, with their number. A version above 1, and a file that is no log, are errors. Memory is bounded by the longest
 // line.
 
-enum { EVENTREAD_LINE_MAX = 64 << 20 }; // a command of 2 MiB, escaped, with its arguments, twice
+enum { EVENTREAD_LINE_MAX = 64 << 20 }; // bytes: enough for a command of 2 MiB and its arguments, both escaped and as base64
 
-// Reads the log and calls `fn` with each event of its last run, the first of them EVENT_RUN_START. If that line is damaged,
-// an event without its facts comes in its place: `run` is "", `slots` 0. Strings are borrowed for the call.
+// Reads the log and calls `fn` with each event of its last run, the first of them EVENT_RUN_START. If the line of that event
+// is damaged, `fn` gets an EVENT_RUN_START without values instead: `run` is "", `slots` 0. Strings are borrowed for the call.
 //
-// A regular file is read from its start and `fd` keeps its position, so that it may be read again; anything else is read to
-// its end, and may hold one run only. Slots and their numbers are at most 10^6, times at most 10^9 seconds. Since a log may be
-// damaged, events may be missing or out of order.
+// A regular file is read from its start and `fd` keeps its position, so that the file may be read again; anything else is read
+// to its end, and may have one run only. Slots and their numbers are at most 10^6, times at most 10^9 seconds. Since a log may
+// be damaged, events may be missing or out of order.
 //
-// Returns 0, or -1 if it is no log that can be read; some of its events may have been passed on then. Appends warnings and
-// errors to *messages, a line for each: "NAME:LINE: error: …".
+// Returns 0, or -1 if there is no log that can be read; some of its events may have been passed on then. Appends warnings
+// and errors to *messages, a line for each: "NAME:LINE: error: …".
 int eventread(int fd, const char *name, event_fn *fn, void *arg, struct buf *messages) FP_NODISCARD;
 
 // Reads the log `fd` as eventread() does, and prints the messages if `with_messages`. Returns 0, or -1 if it is no log that can be

@@ -19,12 +19,12 @@ enum field_type {
 	FIELD_KILOBYTES,  // long, in KiB (getrusage(2): ru_maxrss): bytes
 	FIELD_EXIT,       // int, of a struct result: as it is; null if a signal ended the job or it never ran
 	FIELD_SIGNAL,     // int: as it is; a name ("KILL") is read too
-	FIELD_FLAG,       // bool: true
+	FIELD_FLAG,       // bool: true; a false one is left out
 	FIELD_NAME,       // any integer or enum: the name of DETAIL with that index; an unknown name is read as OTHERWISE
 	FIELD_SECONDS,    // uint64_t, nanoseconds: seconds
 	FIELD_TIMEVAL,    // struct timeval: seconds
 	FIELD_MOMENT,     // uint64_t, an event time: seconds since the start of the run
-	FIELD_SPAN,       // uint64_t, an event time: seconds since the event time in DETAIL; read as 0 if the latter is 0
+	FIELD_SPAN,       // uint64_t, an event time: seconds since the event time in DETAIL; read as 0 if the time in DETAIL is 0
 	FIELD_DOUBLE,     // double: as it is
 	FIELD_DATE,       // uint64_t, nanoseconds since 1970: "2026-11-21T08:00:00.123Z"
 	FIELD_JOB,        // uint64_t, a job's number: "BATCH#number", with the batch in DETAIL
@@ -32,8 +32,8 @@ enum field_type {
 	FIELD_BYTES,      // const char *: a string of as many bytes as the size_t in DETAIL says
 	FIELD_STRINGS,    // const char *: an array of strings, one after the other; the uint32_t in DETAIL is their number
 };
-// When a key is written, and what a line without the key means: see WRITTEN in log/events.def.
 
+// When a key is written, and what a line without the key means: see WRITTEN in log/events.def.
 enum field_written { FIELD_ALWAYS, FIELD_REQUIRED, FIELD_UNREAD, FIELD_OR_NULL, FIELD_OPTIONAL, FIELD_IF_WAITED };
 
 // A key of an event.
@@ -41,14 +41,14 @@ struct event_field {
 	const char *key, *text;    // text: `,"KEY":`
 	uint8_t type;              // enum field_type
 	uint8_t written;           // enum field_written
-	uint8_t size;              // of the member
-	uint16_t at, with;         // offsets in struct event: of the member that holds the value, and of the one that WITH() names
-	int32_t otherwise;
-	uint64_t most;             // the largest number; of names, how many there are
+	uint8_t size;              // bytes of the member that holds the value
+	uint16_t at, with;         // offsets in struct event: of the member that holds the value, and of the member that WITH() names
+	int32_t otherwise;         // the value that a line without the key stands for
+	uint64_t most;             // the largest valid number; for FIELD_NAME, how many names there are
 	const char *const *names;  // the names by number; NULL: no name
 };
 
-// The C type that a member has to have: the compiler refuses a row with another.
+// The C type of the member for each TYPE: the compiler refuses a row whose member has another type.
 #define C_NUMBER default
 #define C_INTEGER int32_t
 #define C_KILOBYTES long
@@ -80,9 +80,9 @@ struct event_layout {
 	size_t n;
 };
 
-// The names of the table.
+// The names that rows of FIELD_NAME have: an array by number for each NAMES().
 extern const char *const event_roles[ROLE_LISTING + 1], *const event_sources[FROM_BACKFILL + 1], *const event_whys[NO_WHY],
 	*const event_nexts[NEXT_STEP + 1], *const event_fairness[2], *const event_streams[3];
 
-// By enum event_kind.
+// The name and the keys of each event, by enum event_kind.
 extern const struct event_layout event_layouts[EVENT_KINDS];

@@ -1,7 +1,7 @@
 // The rows of the joblog (--joblog): GNU parallel's nine columns, one row for each job that has ended.
 //
 // Rows are byte for byte as GNU parallel 20221122 writes them, so that GNU parallel and scripts made for it can read them: Host is ":"
-// for this machine, Send is 0, a job that a signal killed has Exitval 0, one whose time was up has -1, a newline in the command is a NUL.
+// for this machine, Send is 0, Exitval is 0 for a job that a signal killed and -1 after a timeout, a newline in the command is a NUL.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 // The first line, its newline included.
 #define JOBLOG_HEADER "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
 
-// This is put behind a line that was cut off, before more is appended: so the line is not taken for a row, whatever it looks like.
+// What is put behind a line that was cut off, before more is appended: so resume_load() does not take the line for a row, whatever it holds.
 #define JOBLOG_CUT "\t(cut off)"
 
 struct joblog_row {
@@ -49,8 +49,8 @@ void joblog_format(const struct joblog_row *row, struct buf *buf);
 
 enum table_kind { TABLE_CSV, TABLE_TSV, TABLE_JSON };
 
-// Appends the first line of a table of that kind, for `ncolumns` columns: the first `nnames` have these names, each
-// other one is called V and its number. Appends nothing for JSON.
+// Appends the first line of a table of that kind, for `ncolumns` columns of arguments: the first `nnames` have these names,
+// each further one is called V and its number. Appends nothing for JSON.
 void table_add_header(struct buf *buf, enum table_kind kind, uint32_t ncolumns, char *const *names, size_t nnames);
 
 struct table_row {

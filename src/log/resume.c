@@ -44,7 +44,7 @@ void resume_free(struct resume *resume) {
 
 // ---- one line ----
 
-// Takes a column that ends with a tab and holds only the characters `allowed`; blanks may stand in front. Returns its start, or NULL.
+// Takes a column that ends with a tab and has only the characters `allowed` (NULL: any), with blanks in front. Returns its start, or NULL.
 static const char *take_column(const char **at, const char *end, const char *allowed) {
 	const char *start = *at;
 	const char *tab = memchr(start, '\t', (size_t)(end - start));
@@ -61,8 +61,8 @@ static const char *take_column(const char **at, const char *end, const char *all
 	return start;
 }
 
-// Adds the row that the line is; a newline of its command is a NUL in the log. Returns false if the line is no row. A tab or a
-// NUL stands behind the line, so no search runs beyond it.
+// Adds the row of a job that the line holds; a newline of the command is a NUL in the log. Returns false if the line is no
+// row. A tab or a NUL stands behind the line, so no search runs beyond it.
 static bool add_row(struct resume *resume, const char *line, size_t len) {
 	const char *at = line, *end = line + len, *column[8];
 	static const char *const allowed[8] = {
@@ -182,7 +182,7 @@ struct resume *resume_load(const char *path, bool ok_only, uint64_t *ret_strange
 	return resume;
 }
 
-// The index of the first row with that command in `rows`, or, if it is NULL, with that number in `by_seq`; or the index where it would be.
+// Returns the index in `rows` of the first row with the command or, if that is NULL, in `by_seq` of the first with the number; or where it would be.
 static size_t index_of(const struct resume *resume, const char *command, uint64_t seq) {
 	size_t low = 0, high = resume->n;
 	while (low < high) {
@@ -194,7 +194,7 @@ static size_t index_of(const struct resume *resume, const char *command, uint64_
 	return low;
 }
 
-// True if `logged` is `command`, but for any digits at each position where `marked` has another digit.
+// True if `logged` equals `command`, except that it may have any digits at each position where `marked` has another digit.
 static bool fits(const char *command, const char *marked, const char *logged) {
 	for (; *command == *marked; ++command, ++marked, ++logged) {
 		if (*logged != *command || *command == '\0') {
@@ -208,7 +208,7 @@ static bool fits(const char *command, const char *marked, const char *logged) {
 	return found;
 }
 
-// Finds the row of that number and command (a row that is done before one that failed), or NULL. *ret_taken: the number has a row.
+// Finds a row with that number and command, rather of a job that is done than of a failed one; or NULL. *ret_taken: some row has the number.
 static struct resume_row *find_row(const struct resume *resume, uint64_t seq, const char *command, const char *marked, bool *ret_taken) {
 	struct resume_row *found = NULL;
 	size_t at = index_of(resume, NULL, seq);
@@ -233,7 +233,7 @@ enum resume_answer resume_ask(struct resume *resume, uint64_t seq, const char *c
 	bool is_taken, is_marked = strcmp(command, marked) != 0;
 	struct resume_row *row = find_row(resume, seq, command, marked, &is_taken);
 	if (row && resume->ok_only && row->failed) {
-		return RESUME_RUN; // this very job has failed: the row of another one with the same command does not stand for it
+		return RESUME_RUN; // this very job has failed: the row of another job with the same command says nothing about this one
 	}
 	size_t at = index_of(resume, command, 0);
 	bool is_there = !is_marked && at < resume->n && strcmp(resume->rows[at].command, command) == 0;

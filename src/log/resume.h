@@ -1,9 +1,9 @@
 // Tells from the joblog of an earlier run which jobs it has done: for --resume, --resume-failed and --retry-failed.
 //
 // A job is identified by its command, never by its number alone: so new items of a changed input have no row. Each row stands for
-// one job, and is used up by one item: the item with its number and command; or, if the items must have moved, an item with its
-// command and another number. They must have moved if the row's number is lower than the item's, or if an item before had another
-// command than the row of its number.
+// one job, and is used up by one item: the item with the row's number and command; or, if the items must have moved, an item with
+// the row's command and another number. Items must have moved if the row's number is lower than the item's, or if an earlier item
+// had another command than the row with its number.
 
 #pragma once
 
@@ -22,16 +22,16 @@ void resume_free(struct resume *resume);
 
 enum resume_answer {
 	RESUME_RUN,  // the job is to run
-	RESUME_NEW,  // the job is to run, and is certainly new: no row has its command, and its number has a row with another command or is above all of
-	             // the log. (A number without a row may be a job that was cut off.)
+	RESUME_NEW,  // the job is to run, and is certainly new: no row has its command, and its number has a row with another command or is above all
+	             // numbers of the log. (A number without a row may be a job that was cut off.)
 	RESUME_DONE, // the job is done: its row is used up now
 };
 
-// Asks for the job with this number and command. `marked` is the same command with another digit at each position where it may have had
-// other digits in the earlier run, such as that of {%}: at these any digits fit, but only in a row of the same number. Without such
-// positions it is equal to `command`. Jobs are asked for in the order of their numbers, more or less. Not thread-safe.
+// Asks about the job with this number and command. `marked` is the command with another digit at each position whose digits may have
+// been others in the earlier run, such as that of {%}: at these positions any digits fit, but only in a row of the same number. If
+// there are no such positions, it is equal to `command`. To be called for jobs in about the order of their numbers. Not thread-safe.
 enum resume_answer resume_ask(struct resume *resume, uint64_t seq, const char *command, const char *marked);
 
-// Lists the jobs that failed, in the order of their numbers, for --retry-failed: returns their commands, which the log owns, and
-// sets their numbers. The caller frees both arrays.
+// Lists the jobs that failed, in the order of their numbers, for --retry-failed: returns their commands, which `resume` owns,
+// and stores their numbers in *ret_seqs. The caller frees both arrays.
 char **resume_failed(const struct resume *resume, uint64_t **ret_seqs, size_t *ret_n);

@@ -33,8 +33,8 @@ struct running_table {
 // Frees what is in the table, which is empty then.
 void running_table_fini(struct running_table *table);
 
-// Adds the attempt, with copies of its batch, host and command, and replaces one of the same step that is there already.
-// Returns the added one, borrowed until it is taken out; NULL if there are too many, or no memory.
+// Adds the attempt, with copies of its batch, host and command; if an attempt at the same step is there already, replaces
+// it. Returns the added attempt, borrowed until it is taken out; or NULL if there are too many, or no memory.
 struct running_attempt *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
 
 // Returns the attempt that runs at the same step of the same job as `id` (id->attempt does not matter), borrowed from the table;

@@ -3,8 +3,8 @@
 //   GONE --screen_draw()--> SHOWN --screen_enter(), screen_clear()--> GONE
 //
 // `busy` is set while a thread writes what changes the state; other threads wait until it is cleared. `writers` counts the
-// threads between screen_enter() and screen_leave(); while there are any, nothing is drawn. What the lines said may be out of
-// date when the last writer leaves: it calls `changed`, and only screen_draw() draws again, with new text.
+// threads between screen_enter() and screen_leave(); while there are any, nothing is drawn. When the last writer leaves, the text
+// of the lines may be out of date: so it does not draw, but calls `changed`, and then screen_draw() is called with new text.
 
 #include "term/screen.h"
 
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum {
-	PIPE_MS = 100,  // by then the reader of a pipe (tee, cat) has usually written the bytes to the terminal
+	PIPE_MS = 100,  // in this time the reader of a pipe (tee, cat) has usually written the bytes to the terminal
 };
 
 static atomic_bool is_open;
@@ -42,7 +42,7 @@ static struct {
 	unsigned rows;         // rows of `text`
 	uint64_t cleared;      // when the own lines were erased; 0: they are shown, or nobody wants them
 	bool called;           // `changed` was called since the last screen_draw()
-	uint64_t rest;         // nothing is drawn again before this time
+	uint64_t rest;         // the own lines are not drawn again before this time
 	void (*changed)(void *arg);
 	void *arg;
 } screen = {.lock = MUTEX_INIT(LOCK_SCREEN)};
@@ -76,7 +76,7 @@ void screen_open(int fd, void (*changed)(void *arg), void *arg) {
 
 void screen_open_quiet(int fd) {
 	if (isatty(fd) == 1) {
-		screen_open(fd, NULL, NULL); // `wants` is never set, so nothing is called
+		screen_open(fd, NULL, NULL); // `wants` is never set, so `changed` is never called
 		screen.disturbed[STDOUT_FILENO] = screen.moves_cursor[STDOUT_FILENO]; // writes to a pipe need no care, as there are no own lines
 	}
 }
@@ -124,7 +124,7 @@ static void clear_locked(const char *last) {
 
 bool screen_is_in_background(void) {
 	pid_t group = tcgetpgrp(screen.fd);
-	return group >= 0 && group != getpgrp(); // -1: it is not the terminal of this session, and everybody may write
+	return group >= 0 && group != getpgrp(); // -1: the terminal is not that of this session, so it has no foreground for this process
 }
 
 // Returns whether the terminal takes bytes. One that was stopped (Ctrl-S) does not, and a drawing does not wait for it.
@@ -161,7 +161,7 @@ static void draw_locked(const char *prefix, unsigned old_rows) {
 bool screen_draw(const char *prefix, const char *text, unsigned rows) {
 	bool can = !screen_is_in_background() && takes_bytes();
 	lock();
-	screen.called = false; // `changed` is called when the lines are erased from now on, or could not be drawn
+	screen.called = false; // `changed` is to be called again if the lines are erased from now on, or cannot be drawn now
 	can = can && may_draw();
 	if (can && (prefix || !screen.shown || screen.resized || strcmp(buf_str(&screen.text), text) != 0)) {
 		unsigned old_rows = screen.rows;
@@ -242,7 +242,7 @@ void screen_leave(int fd, int last) {
 		screen.rest = now_ns() + (uint64_t)PIPE_MS * NS_PER_MS;
 	}
 	if (screen.wants && !screen.shown && !screen.called && may_draw()) {
-		again = screen.called = true; // what the lines said is out of date: they are to be drawn anew
+		again = screen.called = true; // the text of the lines is out of date: they are to be drawn with new text
 	}
 	unlock();
 	if (again) {

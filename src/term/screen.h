@@ -2,9 +2,9 @@
 // screen_enter(), which erases these lines, and screen_leave(), after which they are to be drawn again below.
 //
 // A process has one screen; without a terminal it has none, and each call only tests a flag. No lock is held while anything is
-// written; a writer waits only for a drawing that is under way. The cursor rests in the first column of the first own line.
-// So a terminal that rewraps its lines when it is resized can be erased from there, and an end by SIGKILL leaves nothing but
-// the text of the lines. The cursor is never hidden.
+// written; a writer waits only for a drawing that is under way. The cursor rests in the first column of the first own line. So
+// the lines can be erased from there even if a terminal has rewrapped them when it was resized, and if SIGKILL ends fairpar,
+// only their text is left. The cursor is never hidden.
 
 #pragma once
 
@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Makes `fd` (stderr, a terminal) the screen. Writes to stdout erase the own lines unless stdout is a regular file or a device
-// that is no terminal; a pipe counts as the terminal, since its reader may write there. `changed` is called when the own lines
-// were erased and have to be drawn again: from any thread, and it must not block. To be called before other threads write.
+// Makes `fd` (stderr, a terminal) the screen. Before writes to stdout the own lines are erased, unless stdout is a regular file or
+// a device that is no terminal; a pipe counts as the terminal, since its reader may write there. `changed` is called when the own
+// lines were erased and have to be drawn again: from any thread, and it must not block. To be called before other threads write.
 void screen_open(int fd, void (*changed)(void *arg), void *arg);
 
 // Makes `fd` (stderr) the screen if it is a terminal, without own lines: so that screen_say() knows where the cursor is. To be
@@ -27,9 +27,9 @@ void screen_open_quiet(int fd);
 void screen_close(void);
 
 // Draws the own lines: `rows` of them in `text`, "\n" between two, each shorter than the terminal is wide, without control
-// characters but for colours. `prefix` (or NULL) is written before them: a sequence that does not move the cursor. Returns
-// false if they cannot be drawn now: somebody writes, the last line of the output has no newline yet, the terminal is stopped
-// (Ctrl-S), or this process is not in its foreground.
+// characters except those of colours. `prefix` (or NULL) is written before them: a sequence that does not move the cursor.
+// Returns false if they cannot be drawn now: another thread writes, the last line of the output has no newline yet, the
+// terminal is stopped (Ctrl-S), or this process is not in the foreground of the terminal.
 bool screen_draw(const char *prefix, const char *text, unsigned rows);
 
 // Erases the own lines until the next screen_draw(), and writes `last` (or NULL) in their place.
@@ -39,7 +39,7 @@ void screen_clear(const char *last);
 void screen_resized(void);
 
 // Returns when to draw next at the earliest (now_ns() time): what went through a pipe may still be on its way to the terminal. *ret_cleared:
-// when a writer erased lines that have to be drawn again; 0: the lines are there, nobody wants them, or they cannot be drawn yet.
+// when a writer erased the own lines, if they are to be drawn again and can be drawn now; else 0.
 uint64_t screen_next_draw(uint64_t *ret_cleared);
 
 // True if screen_draw() failed only because this process is not in the foreground.
@@ -64,12 +64,12 @@ void screen_begin_line(void);
 // Says that a key was typed, such as Ctrl-C: the terminal has echoed it (^C), unless its echo is off.
 void screen_echoed(void);
 
-// Says that other processes had the terminal meanwhile: its cursor is taken to be at the start of a line.
+// Says that other processes have used the terminal meanwhile: the cursor is assumed to be at the start of a line.
 void screen_assume_line_start(void);
 
 // ---- colours ----
 
 // True if what fairpar itself writes to that descriptor may have colours: not with NO_COLOR (no-color.org), always with
-// FORCE_COLOR or CLICOLOR_FORCE, else on a terminal that is not dumb. An empty variable counts as
-// unset, and of the last two also "0".
+// FORCE_COLOR or CLICOLOR_FORCE, else on a terminal that is not dumb. An empty variable counts as unset; so does "0" in
+// FORCE_COLOR and CLICOLOR_FORCE.
 bool colour_wanted(int fd);

@@ -1,4 +1,4 @@
-// Pairs the start and the end of each attempt, and gives the attempt a lane: pictures are drawn from that.
+// Pairs the start and the end of each attempt, and gives the attempt a lane, for the pictures of a run.
 
 #include "report/attempts.h"
 
@@ -122,7 +122,7 @@ static unsigned find_lane(const struct attempts *all, const struct attempt_span 
 	       : all->rows ? find_row(all, attempt->id.host) : (attempt->id.slot <= LANES_SLOTS ? attempt->id.slot : LANES_SLOTS) - 1;
 }
 
-// Puts the attempt behind what was in its lane before (that of its slot, the one that its start got, or a free one), and passes it on.
+// Puts the attempt into its lane (that of its slot, that in which it started, or a free one), behind the attempt before, and passes it on.
 static void put(struct attempts *all, struct attempt_span *attempt, const struct running_attempt *started) {
 	attempt->slotless = attempt->id.slot == 0 || attempt->source == FROM_LONG;
 	bool has_lane = started && started->lane > 0 && (attempt->slotless || all->rows);
@@ -170,7 +170,7 @@ static void add_start(struct attempts *all, const struct event_job_start *start,
 static void add_end(struct attempts *all, const struct event_job_end *end, uint64_t at) {
 	struct running_attempt *running = running_take(&all->running, &end->id);
 	const struct result *result = &end->result;
-	if (running || result->start > 0) { // else it never ran
+	if (running || result->start > 0) { // otherwise the attempt never ran
 		struct attempt_span attempt = {
 			.phase = ATTEMPT_ENDED,
 			.id = end->id,

@@ -1,8 +1,8 @@
-// Pairs the start and the end of each attempt, and gives the attempt a lane: pictures are drawn from that.
+// Pairs the start and the end of each attempt, and gives the attempt a lane, for the pictures of a run.
 //
-// A lane is a row in which no two attempts overlap. There is one for each slot, and others for attempts that take no slot
-// (of long-running jobs). A run on several machines has lanes for each machine, as many as it ran attempts at once: a slot of the
-// run may be on another machine each time.
+// A lane is a row in which no two attempts overlap. There is one for each slot, and others for attempts that take no slot (of
+// long-running jobs). A run on several machines has lanes for each machine, as many as the slots that attempts took there at
+// once: a slot of the run may be on another machine each time.
 
 #pragma once
 
@@ -29,23 +29,23 @@ struct attempt_span {
 	unsigned lane;           // from 0, among the lanes of its kind
 	unsigned nslots;
 	enum event_source source;
-	uint64_t from, to;       // event time; from <= to, and `from` is moved behind the attempt before it in the lane
+	uint64_t from, to;       // event time; from <= to, and `from` is not before the end of the earlier attempt in the lane
 	uint64_t queued;         // nanoseconds before `from`
-	const struct event_job_start *start; // NULL if the log has lost it
+	const struct event_job_start *start; // NULL if the log lacks the start
 	const struct event_job_end *end;
 };
 
 // Appends `before` and the command of the attempt, cut after `max` bytes; nothing if the log has lost the command, or it is empty.
 void attempt_add_command(struct buf *buf, const char *before, const struct attempt_span *attempt, size_t max);
 
-// Appends the job with its role and step: "tests#3", "tests#3 on_failure", "tests#3 then 2"; the batch's name in at
-// most so many columns.
+// Appends the job with its role and step: "tests#3", "tests#3 on_failure", "tests#3 then 2"; the batch's name in at most
+// `columns` columns.
 void attempt_add_title(struct buf *buf, const struct event_job *id, size_t columns);
 
 // What the attempt waited for, by enum event_why, as it stands behind "waited 5s": "for its turn".
 extern const char *const attempt_waits[];
 
-// Takes an attempt, which is borrowed for the call: when it starts (ATTEMPT_STARTED), and when it has ended.
+// Takes an attempt, which is borrowed for the call: when it starts (ATTEMPT_STARTED), and when it has ended or is left.
 typedef void attempt_fn(void *arg, const struct attempt_span *attempt);
 
 // Lanes of one kind.
@@ -74,7 +74,7 @@ struct machines {
 
 void machines_fini(struct machines *machines);
 
-// An attempt that has `nslots` slots begins on the machine `host` (NULL: that of the run), or ends there.
+// To be called when an attempt with `nslots` slots begins on the machine `host` (NULL: that of the run), and when it ends there.
 void machines_enter(struct machines *machines, const char *host, unsigned nslots);
 void machines_leave(struct machines *machines, const char *host, unsigned nslots);
 
@@ -92,7 +92,7 @@ const struct machine_rows *machines_at(const struct machines *machines, unsigned
 struct attempts {
 	attempt_fn *fn;
 	void *arg;
-	const struct machines *rows; // borrowed, after machines_set_rows(): lanes are their rows; or NULL: lanes are slots
+	const struct machines *rows; // borrowed, after machines_set_rows(): lanes are rows of machines; or NULL: lanes are slots
 	struct running_table running;
 	uint64_t last;           // event time of the last event
 	struct lanes slots, slotless;
@@ -103,5 +103,5 @@ struct attempts {
 void attempts_on_event(void *arg, const struct event *event);
 
 // Calls `fn` with ATTEMPT_LEFT for each attempt that has not ended, as if it ended with the last event, and frees the
-// memory. The numbers of lanes stay, and the time of the last event.
+// memory. `slots.n`, `slotless.n` and `last` stay.
 void attempts_finish(struct attempts *attempts);

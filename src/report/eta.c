@@ -1,5 +1,5 @@
 // Estimates when a run will be done: the jobs left of each batch times the mean time of its jobs, divided by its slots. Jobs that a
-// former run had too are expected to take what they took there (--eta=LOG).
+// former run had, too, are expected to take as long as they took there (--eta=LOG).
 
 #include "report/status_line.h"
 
@@ -10,7 +10,7 @@
 
 enum {
 	ENOUGH_JOBS = 3,
-	FORMER_MOST = 1 << 19, // commands and batches that are known of a former run: later ones are not
+	FORMER_MOST = 1 << 19, // the most commands and batches of a former run that are kept; later ones are ignored
 };
 
 // ---- the former run ----
@@ -19,7 +19,7 @@ struct sum {
 	uint64_t time, n;
 };
 
-// A batch, or the command of a step in one.
+// A batch of the former run, or the command of a step in a batch.
 struct known {
 	char *key;               // the batch's name, and for a command a NUL and the command
 	struct sum all;
@@ -115,7 +115,7 @@ void former_run_take(struct former_run *former, const struct event_job_start *st
 	}
 }
 
-// Returns the mean time of the jobs of the batch that are still to come, or of all if none is; NOT_KNOWN if the former run had none.
+// Returns the mean time of the jobs of the batch that are still to come, or of all its jobs if none are; NOT_KNOWN if the former run had none.
 static uint64_t former_mean(const struct former_run *former, const char *batch) {
 	const struct known *known = find(former, batch, NULL, 0);
 	if (!known) {
@@ -154,7 +154,7 @@ static uint64_t to_time(double ns) {
 // What is left to do of a batch.
 struct rest {
 	double work;           // nanoseconds of slots
-	double alone;          // nanoseconds until it is done, if it had all the slots that it can use
+	double alone;          // nanoseconds until the batch is done, if it had all the slots that it can use
 	double weight;         // its weight among the batches that have work left and need slots
 };
 

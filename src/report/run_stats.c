@@ -73,7 +73,7 @@ uint32_t stats_find(const struct run_stats *stats, const char *name) {
 	return map_get(&stats->names, name, strlen(name));
 }
 
-// Returns the batch, which is added if it is new; valid until the next new one.
+// Returns the batch of that name, which is added if it is new; valid until the next batch is added.
 static struct stats_batch *batch_of(struct run_stats *stats, const char *name) {
 	uint32_t number = stats_find(stats, name);
 	size_t i = number != MAP_NONE ? number : stats->nbatches < SHARED ? stats->nbatches : SHARED;
@@ -95,7 +95,7 @@ static void note_batch(struct run_stats *stats, const struct event_batch *event)
 		++stats->hidden_batches;
 		return;
 	}
-	if (event->jobs >= 0) { // a batch that was forgotten and comes again starts anew
+	if (event->jobs >= 0) { // the event of a batch that was forgotten and comes again counts only its new jobs
 		int64_t before = batch->jobs > 0 ? batch->jobs : 0;
 		batch->jobs = event->jobs <= INT64_MAX - before ? before + event->jobs : INT64_MAX;
 	}
@@ -170,10 +170,10 @@ void stats_add_attempts(struct buf *buf, const struct event_job *job) {
 	}
 }
 
-// Returns a copy of the end with its texts, of which long ones are cut. The caller frees it with free().
+// Returns a copy of the end of an attempt with its texts; long texts are cut. The caller frees the copy with free().
 static struct event_job_end *copy_end(const struct event_job_end *end) {
 	struct event_job_end copy = *end;
-	size_t cut = u64_minus(end->tail_len, TEXT_MAX); // of the output the end is what counts
+	size_t cut = u64_minus(end->tail_len, TEXT_MAX); // the end of the output is kept
 	copy.command_len = end->command_len < TEXT_MAX ? end->command_len : TEXT_MAX;
 	copy.tail = end->tail ? end->tail + cut : NULL;
 	copy.tail_len -= cut;
@@ -189,7 +189,7 @@ static uint64_t duration(const struct result *result) {
 	return event_us(result_wall(result)) * 1000;
 }
 
-// Lists the job if it is one of the slowest: once, by its longest attempt.
+// Adds the job to the list of the slowest if it is one of them: once, with its longest attempt.
 static void note_slow(struct run_stats *stats, const struct event_job_end *end, uint64_t wall) {
 	struct event_job_end **slowest = stats->slowest;
 	bool is_again = end->id.attempt > 1 || end->id.step > 0;
@@ -235,7 +235,7 @@ static void count_end(struct stats_batch *batch, const struct event_job_end *end
 	batch->allowed += failed && end->allowed;
 }
 
-// Extends the time in which something of the batch ran, by the times of the attempt itself: its event comes a little later.
+// Extends the time in which attempts of the batch ran. `from` and `to` are the attempt's own times: its events come a little later.
 static void widen(struct stats_batch *batch, uint64_t from, uint64_t to) {
 	batch->first_start = batch->first_start == 0 || from < batch->first_start ? from : batch->first_start;
 	batch->last_end = to > batch->last_end ? to : batch->last_end;
@@ -259,7 +259,7 @@ static void count_attempt(struct run_stats *stats, struct stats_batch *batch, co
 	}
 }
 
-// Adds a loss to those with the same reason: skipped jobs by batch, but jobs that the end of the run cut off for all batches together.
+// Adds a loss to the list, or to the loss with the same reason there: skipped jobs are listed by batch, cancelled ones for all batches together.
 static void note_loss(struct run_stats *stats, const struct event_lost *lost) {
 	bool is_skipped = lost->outcome == OUTCOME_SKIPPED;
 	for (size_t i = 0; i < stats->nlosses; ++i) {
@@ -290,11 +290,11 @@ static void count_job_end(struct run_stats *stats, const struct event_job_end *e
 	}
 	const struct event_job_start job = {.id = {.batch = end->id.batch, .number = end->id.number}, .command = ""};
 	struct running_table *retried = &stats->retried;
-	if (end->id.attempt == 2 && end->id.role == ROLE_JOB && !running_find(retried, &job.id)) { // counted once for all its steps
+	if (end->id.attempt == 2 && end->id.role == ROLE_JOB && !running_find(retried, &job.id)) { // once, however many steps are retried
 		++batch->retried;
 		running_add(retried, &job, /* at */ 0);
 	}
-	// a listing is no job, but one that fails is counted as such: its batch lacks its items
+	// a listing is no job, but counts as a failed one if it fails: the batch lacks the items that it should have listed
 	if (end->next != NEXT_NOTHING || !(end->id.role == ROLE_JOB || (end->id.role == ROLE_LISTING && failed))) {
 		return;
 	}
@@ -339,7 +339,7 @@ static void count_lent(struct run_stats *stats, const struct event_lent *lent) {
 		inner->time += time;
 		inner->lent.start = lent->start < inner->lent.start ? lent->start : inner->lent.start;
 	}
-	if (!lent->own) { // else it is a part of the time of the attempt, or of the run above
+	if (!lent->own) { // the time of a slot of its own is a part of the time of the attempt, or of the run above
 		batch_of(stats, lent->id.batch)->slot_time += time;
 	}
 }
@@ -447,7 +447,7 @@ bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long) 
 				most_time = time;
 			}
 		}
-		is_chosen[best] = true; // the element behind the last batch, if no other is left
+		is_chosen[best] = true; // if no batch is left, `best` is the element behind the last one
 	}
 	return is_chosen;
 }

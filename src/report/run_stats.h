@@ -21,7 +21,7 @@ enum {
 	STATS_CHANGES = 10000,
 };
 
-// How often attempts have waited for one thing before they started, and for how long: nanoseconds.
+// How often attempts have waited for one reason before they started, and for how long: nanoseconds.
 struct stats_wait {
 	uint64_t times, time, longest;
 };
@@ -32,7 +32,7 @@ struct stats_batch {
 	uint64_t queued;        // jobs so far, by stats_add_queued()
 	struct job_counts counts; // jobs that have ended
 	uint64_t failed_processes; // as counts.failed, but each job counts once, however many items it has
-	uint64_t up_to_date, allowed; // jobs in counts.ok that were up to date; jobs in counts.failed that may fail
+	uint64_t up_to_date, allowed; // jobs in counts.ok that were up to date; jobs in counts.failed whose failure is allowed
 	uint64_t retried;       // jobs with more than one attempt at a step
 	uint64_t attempts;      // attempts that have ended
 	uint64_t running;       // attempts that run now
@@ -40,9 +40,9 @@ struct stats_batch {
 	uint64_t slot_time;     // nanoseconds times slots: of attempts that have ended, without long-running ones, and of the further
 	                        // slots that runs in these attempts were lent
 	uint64_t long_time;     // nanoseconds of long-running attempts
-	uint64_t longest_wait;  // the longest time in nanoseconds that the batch had a job to start and got no turn; known from its end on
+	uint64_t longest_wait;  // the longest time in nanoseconds that the batch had a job to start and got no turn; known once it has ended
 	uint64_t p50, max;      // nanoseconds of an attempt, by stats_finish(); p50 within 3 %
-	double share;           // its part of all slot-time, 0 to 1, by stats_finish()
+	double share;           // the batch's part of all slot-time, 0 to 1, by stats_finish()
 	uint64_t last_start;    // event time of the last start of an attempt; 0: none
 	unsigned width;         // slots of the attempt that started last
 	struct stats_wait waits[WHY_HOST + 1]; // how long its attempts have waited, by enum event_why
@@ -67,7 +67,7 @@ struct run_stats {
 	uint64_t start, end;    // event time; end 0: the log is cut off, or the run goes on
 	uint64_t last;          // event time of the last event: the end of a log that is cut off
 	unsigned slots_now, least_slots, most_slots; // the number of slots now; the least and the most since the start
-	struct stats_slots *changes; // changes of the number of slots, in order; of those beyond STATS_CHANGES the last is kept, without its reason
+	struct stats_slots *changes; // changes of the number of slots, in order; of changes beyond STATS_CHANGES only the last is kept, without its reason
 	size_t nchanges;
 	bool counts_items;      // jobs are processes of many items (--pack=auto): counts of jobs are counts of items
 	struct stats_batch *batches; // in the order of their first event
@@ -78,11 +78,11 @@ struct run_stats {
 	size_t nslowest;
 	struct event_job_end *failures[STATS_FAILURES]; // in order of their end
 	size_t nfailures;       // how many are listed; total.counts.failed is the number of all
-	struct event_lost losses[STATS_LOSSES]; // the first losses with a known reason; `batch` is NULL if several batches had that reason
+	struct event_lost losses[STATS_LOSSES]; // the first losses with a known reason; `batch` is NULL if the loss is of several batches
 	size_t nlosses;
 	struct stats_inner inner[STATS_INNER]; // after stats_finish() the runs of a job stand together, in the order of their starts
 	size_t ninner;
-	uint64_t lent, lent_time; // how many slots all runs in jobs were lent, and nanoseconds on them
+	uint64_t lent, lent_time; // how often slots were lent to runs in jobs, and for how many nanoseconds in all
 	uint64_t stolen;        // attempts that a slot has taken from another slot's list
 	struct event_run_end run_end;
 	double busy;            // slot-time divided by slots × wall, 0 to 1, by stats_finish()
@@ -91,7 +91,7 @@ struct run_stats {
 	size_t batches_cap, changes_cap;
 	struct map names;       // the number of each batch
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
-	struct arena texts;     // of the run's start, changes of slots, losses and runs in jobs: of a bounded number
+	struct arena texts;     // texts of the run's start, changes of slots, losses and runs in jobs; their number is bounded
 	uint64_t slots_since;   // event time
 	double capacity;        // slots × nanoseconds up to `slots_since`
 };
@@ -112,24 +112,24 @@ const char *stats_machine_name(const struct run_stats *stats, const char *host);
 // An event_fn: adds the event, and copies what it keeps; `arg` is the struct run_stats.
 void stats_on_event(void *arg, const struct event *event);
 
-// Adds `jobs` to those queued in the batch; below 0, takes them back. A log does not have these numbers.
+// Adds `jobs` to the number of jobs queued in the batch; `jobs` below 0 are taken back. A log does not have these numbers.
 void stats_add_queued(struct run_stats *stats, const char *batch, int64_t jobs);
 
-// Returns the index of the batch of that name in stats->batches, or MAP_NONE: there is none, or it shares an entry.
+// Returns the index of the batch of that name in stats->batches; or MAP_NONE if there is no such batch, or if it shares an entry.
 uint32_t stats_find(const struct run_stats *stats, const char *name);
 
 // Returns the number of jobs of the batch that have ended, in whatever way.
 uint64_t stats_ended(const struct stats_batch *batch);
 
 // Returns the number of jobs of the batch that have ended or run: the sum of ok, failed, cancelled, skipped and running.
-// `jobs` may be more: jobs that were done before the run (--resume), or were queued when the log was cut off.
+// stats_batch.jobs may be more: jobs that were done before the run (--resume), or were queued when the log was cut off.
 uint64_t stats_jobs(const struct stats_batch *batch);
 
 // Adds the numbers of the batch to the sum, whose `name`, `jobs` and `p50` stay: there is no median of medians.
 void stats_add(struct stats_batch *sum, const struct stats_batch *batch);
 
-// Chooses at most so many of stats->batches by name: those that took most of the slots' time, `with_long` also by what their
-// long-running attempts took; of equals the first. Returns whether each is one of them; the caller frees the list with free().
+// Chooses up to `most` of the batches that share no entry: those with the most slot-time (`with_long`: and time of long-running
+// attempts), of equal ones the first. Returns for each of stats->batches whether it is chosen; the caller frees the list with free().
 bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long);
 
 // Returns the nanoseconds from the start of the run to its end; if it has none, to the last event.
@@ -145,7 +145,7 @@ void stats_finish(struct run_stats *stats, uint64_t now);
 
 // ---- the table of batches, for the summary and the page ----
 
-// In the order of the table. The name of the batch stands in front of them.
+// The columns of the table, in their order behind the name of the batch.
 enum batch_column {
 	COLUMN_JOBS, COLUMN_OK, COLUMN_FAILED, COLUMN_CANCELLED, COLUMN_SKIPPED, COLUMN_RUNNING, COLUMN_RETRIED,
 	COLUMN_WALL, COLUMN_SLOT_TIME, COLUMN_BESIDE, COLUMN_SHARE, COLUMN_P50, COLUMN_MAX, COLUMN_WAITED,
@@ -154,14 +154,14 @@ enum batch_column {
 
 enum batch_unit { UNIT_COUNT, UNIT_TIME, UNIT_PERCENT };
 
-// By enum batch_column: its heading, what its numbers are (nanoseconds for a time), and whether it is left out where all batches have
-// nothing in it.
+// By enum batch_column: the heading, the unit of the numbers (nanoseconds for a time), and whether the column is left out if no batch
+// has anything in it.
 extern const struct batch_heading { const char *name; enum batch_unit unit; bool is_optional; } batch_headings[BATCH_COLUMNS];
 
 // True if the table has the column; the statistics must be finished (stats_finish()).
 bool batch_column_is_shown(enum batch_column column, const struct run_stats *stats);
 
-// Returns the number in the column's unit; or NOT_KNOWN, such as for the median of a batch of which nothing ran.
+// Returns the number in the column's unit; or NOT_KNOWN, such as for the median of a batch none of whose jobs ran.
 uint64_t batch_column_value(enum batch_column column, const struct stats_batch *batch);
 
 // ---- buckets ----
@@ -194,7 +194,7 @@ enum {
 struct summary_form {
 	unsigned width;          // columns; 0: no limit
 	bool colour;
-	bool table;              // totals, the table of batches, the slowest, the hint; else SUMMARY_BRIEF of what failed only
+	bool table;              // with totals, table of batches, slowest jobs and hint; else only up to SUMMARY_BRIEF failed jobs
 	bool out_seen, err_seen; // the user has just seen what jobs wrote on stdout, stderr: it is not repeated
 };
 

@@ -1,4 +1,4 @@
-// What is said of a run while it goes, in one line: text from numbers, without a clock and without a terminal.
+// Formats the status line of a run: text from numbers, without a clock and without a terminal.
 
 #include "report/status_line.h"
 
@@ -73,7 +73,7 @@ int status_percent(const struct status *status) {
 	return status->finished >= status->jobs ? 100 : (int)(100 * status->finished / status->jobs);
 }
 
-// What a narrow line leaves out: each level leaves out what the levels before it do, and the part that it names.
+// How much a narrow line leaves out: each level leaves out the part that it names, and all that the levels above it leave out.
 enum line_level {
 	LACKS_NOTHING,
 	LACKS_WHY,             // why the number of slots has changed
@@ -97,7 +97,7 @@ static const char *separator(const struct status_form *form) {
 
 static void begin_part(struct line_builder *line) {
 	if (line->nparts++ > 0) {
-		buf_adds(&line->text, line->nparts == 2 ? " " : separator(line->form)); // behind the brackets
+		buf_adds(&line->text, line->nparts == 2 ? " " : separator(line->form)); // the first part has brackets, and needs no separator behind it
 	}
 }
 
@@ -125,7 +125,7 @@ static void add_batch(struct buf *buf, const struct status_batch *batch, const s
 	}
 }
 
-// Adds what stands behind the batches.
+// Adds the parts of the line that stand behind the batches.
 static void add_tail(struct line_builder *line) {
 	const struct status *status = line->status;
 	bool details = line->form->details;
@@ -155,7 +155,7 @@ static bool is_of_interest(const struct status *status, const struct status_batc
 	return status->nbatches > 1 && begun && (!ended || batch->running > 0);
 }
 
-// Appends batches as long as there is room for them beside `taken` columns, and for the number of the others. Returns that number.
+// Appends the batches that fit beside `taken` columns and (`counts_others`) the number of the others. Returns the number of the others.
 static size_t add_some_batches(struct line_builder *line, size_t taken, bool counts_others) {
 	const struct status *status = line->status;
 	const struct status_form *form = line->form;
@@ -220,7 +220,7 @@ static void add_parts(struct line_builder *line) {
 	buf_fini(&tail.text);
 }
 
-// Moves the text behind what is in the buffer, cut to the width.
+// Appends the text to the buffer, cut to the width.
 static void add_cut(struct buf *buf, struct buf *text, const struct status_form *form) {
 	if (form->width > 0) {
 		status_cut(text, form->width);

@@ -14,13 +14,13 @@ struct status_batch {
 	uint64_t running;    // attempts that run
 	uint64_t jobs;       // jobs known so far
 	bool open;           // more jobs may come
-	uint64_t eta;        // nanoseconds left; not shown if it is next to nothing or NOT_KNOWN
+	uint64_t eta;        // nanoseconds left; not shown if below half a second or NOT_KNOWN
 };
 
 struct status {
 	uint64_t finished;   // jobs that have ended, in whatever way
 	uint64_t running;    // attempts that run
-	const char *awaited; // the pool that the run waits for while it has no slot of it, or NULL
+	const char *awaited; // the name of the pool, while the run has no slot of it and waits for one; or NULL
 	unsigned slots;      // the number of slots, if it changes by itself; else 0
 	const char *slots_why; // the reason of the last change, or NULL
 	uint64_t failed;     // how many of `finished` have failed
@@ -66,24 +66,24 @@ int status_percent(const struct status *status);
 enum { ETA_FROM_S = 2 }; // seconds of a run before there is an estimate without a former run
 
 // How long the jobs of a former run took, from its log. Times are nanoseconds of slots: a job on two slots counts twice. A step of a job
-// is known by its batch and its command, and its time is that of all its attempts. Memory is bounded. Freed by former_run_free()
-// (NULL is fine).
+// is identified by its batch and its command; its time is that of all its attempts. Memory is bounded. Freed by former_run_free() (NULL
+// is fine).
 struct former_run;
 struct former_run *former_run_new(void);
 void former_run_free(struct former_run *former);
 
-// An event_fn: adds an event of the former run; `arg` is the struct former_run. All events must come before the calls below.
+// An event_fn: adds an event of the former run; `arg` is the struct former_run. To be called for all events before any of the calls below.
 void former_run_on_event(void *arg, const struct event *event);
 
-// A step of a job of this run starts: its time in the former run no longer counts as still to come.
+// To be called when a step of a job of this run starts: the time that it took in the former run is then no longer to come.
 void former_run_take(struct former_run *former, const struct event_job_start *start);
 
 // Returns the mean slot-time of a job so far in nanoseconds, or NOT_KNOWN.
 uint64_t eta_mean(const struct run_stats *stats);
 
-// Returns the nanoseconds until the run is done, and sets `eta` of the batches, which are those of `stats` in their order with
-// all their jobs known. The time left of a batch is its remaining jobs times a mean time: of its jobs in the former run (or NULL)
-// that are still to come, or of those that have ended. The batches share the slots by weight, and none is done sooner than its
-// rate or max_parallel allows. Returns NOT_KNOWN, and sets nothing, if the former run had none of the batches, and fewer than 3
-// jobs have ended or less than ETA_FROM_S has passed. Returns NOT_KNOWN, too, if all that is left runs for longer than expected.
+// Returns the nanoseconds until the run is done, and sets `eta` of the batches, which are those of `stats` in their order, with all jobs
+// known. The time left of a batch is its remaining jobs times a mean time: that of the jobs which it had in the former run (or NULL) and
+// which are still to come, else that of its jobs that have ended. The batches share the slots by weight, and none is done sooner than its
+// rate or max_parallel allows. Returns NOT_KNOWN, and sets nothing, if the former run had none of the batches and it is too early: fewer than
+// 3 jobs have ended, or less than ETA_FROM_S has passed. Returns NOT_KNOWN, too, if all jobs that are left run for longer than expected.
 uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, const struct former_run *former, unsigned slots, uint64_t now);

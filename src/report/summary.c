@@ -50,7 +50,7 @@ FP_PRINTF(4, 5) static void add_coloured(struct buf *buf, const struct summary_f
 
 // ---- the first line ----
 
-// Adds "2 failed (1 allowed to)".
+// Adds a count with a part of it in brackets: "2 failed (1 allowed to)".
 static void add_count(struct buf *buf, const struct summary_form *form, const char *style, const char *before, uint64_t n,
                       const char *what, uint64_t part, const char *part_what) {
 	buf_adds(buf, before);
@@ -92,7 +92,7 @@ void summary_add_totals(struct buf *buf, const struct run_stats *stats, const st
 	} else if (stats->end == 0) {
 		buf_adds(buf, ", and the log ends before the run");
 	}
-	if (stats->run.slots > 0) { // else the number of slots is not known, or the log has lost its first line
+	if (stats->run.slots > 0) { // otherwise the number of slots is not known, or the log lacks its first line
 		buf_adds(buf, "; ");
 		stats_add_slots(buf, stats);
 		buf_printf(buf, ", %u%% busy", (unsigned)(stats->busy * 100));
@@ -101,7 +101,7 @@ void summary_add_totals(struct buf *buf, const struct run_stats *stats, const st
 
 // ---- the table ----
 
-enum { NAME = BATCH_COLUMNS }; // the column that stands first
+enum { NAME = BATCH_COLUMNS }; // the column of the name, which stands first
 
 // The rows are batches; a row that is NULL is that of the headings, and `others` is shared by the batches without a row of their own.
 struct table {
@@ -386,7 +386,7 @@ static void add_clause(struct buf *buf, size_t from, const char *unit, uint64_t 
 	}
 }
 
-// Adds "A#7 (signal 9)"; for what is no item and never ran, the text that says what its batch could not do.
+// Adds a failed job as "A#7 (signal 9)"; or, for a command that belongs to no item and never ran, the text that says why.
 static void add_named(struct buf *buf, const struct event_job_end *job) {
 	char how[80];
 	text_add_job(buf, job->id.batch, job->id.number, job->id.seq, SIZE_MAX);
@@ -436,8 +436,8 @@ static uint64_t overlap(const struct stats_batch *a, const struct stats_batch *b
 	return to > from ? to - from : 0;
 }
 
-// Equal turns are unequal time if one batch has long jobs: says so if a batch had three fifths of the slots' time, by jobs that
-// took three times as long as those of the others, while others had work for half of that batch's time.
+// Hints at --fair=time, because equal turns are unequal time if one batch has long jobs: the batch had three fifths of the
+// slots' time, its jobs took three times as long as others, and another batch had jobs, too, during half of its time.
 static void add_hint(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	const struct stats_batch *greedy = NULL, *total = &stats->total;
 	for (size_t i = 0; i < stats->nbatches; ++i) {

@@ -43,31 +43,31 @@ struct control_client {
 	uint64_t attempt, by;     // number of the attempt that the client runs in, and ID of its job; 0: the client is in no job of the run
 	struct wait *wait;        // while the client waits for jobs; else NULL
 	struct buf ids;           // IDs of the jobs that the request names, uint64_t
-	bool any;                 // the client waits for the first of them only
+	bool any;                 // the client waits only until the first of these jobs has ended
 };
 
 struct control {
 	struct run *run;
 	struct list clients;
 	size_t n;
-	char mark[10];            // of the run, "@" and 8 random digits: stands behind the IDs that clients by the name get
+	char mark[10];            // the mark of the run, "@" and 8 random digits: put behind each ID for a client outside of the run
 	size_t first_poll;        // index of the first descriptor of control_add_polls()
-	struct pool_dir pool_dir;  // of the run's name, if it has one
-	struct stat own;          // the file of the socket there
+	struct pool_dir pool_dir;  // where the sockets of named runs are, if the run has a name
+	struct stat own;          // the file of the run's socket in pool_dir
 	int lock_fd;              // of the lock file of the name, or -1
 };
 
 // ---- the name ----
 
-// Takes the name --run NAME: the run of that name is the process that has locked the lock file. Returns 0, or -1 after a message.
+// Takes the name of --run NAME: the process that has locked the lock file of the name is the run of that name. Returns 0, or -1 after a message.
 static int listen_by_name(struct control *control) {
 	const char *name = control->run->options->control.run;
 	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT, error = BUF_INIT;
-	buf_printf(&file, "run+%s", name); // in the directory of the pools: no pool can have this name
+	buf_printf(&file, "run+%s", name); // in the directory of the pools, but no pool can have a "+" in its name
 	if (pool_dir_open(&control->pool_dir, buf_str(&file), &error) != 0) {
 		return diag_error("--run %s: %s", name, buf_str(&error));
 	}
-	int other_fd = pool_dir_connect(&control->pool_dir); // a run of that name may be in the other directory
+	int other_fd = pool_dir_connect(&control->pool_dir); // a run of that name may have its socket in the other directory (pool_dir.h)
 	control->lock_fd = other_fd < 0 ? pool_dir_lock(&control->pool_dir) : -1;
 	bool exists = other_fd >= 0 || (control->lock_fd < 0 && errno == EWOULDBLOCK);
 	fd_close(&other_fd);
@@ -89,12 +89,12 @@ static void close_name(struct control *control) {
 		}
 		pool_dir_remove_lock(&control->pool_dir, control->lock_fd);
 	}
-	fd_close(&control->lock_fd); // after the unlink: the next run of that name makes a socket of its own
+	fd_close(&control->lock_fd); // closing gives up the lock; after the unlink, because the next run of that name makes a socket of its own
 }
 
 // ---- clients ----
 
-// Adds a client. control_tick() answers it, because nested_lock() is held here.
+// Adds a client with its request, or returns false if the frame is none. control_tick() answers it later, because nested_lock() is held here.
 static bool take_over(void *arg, const struct frame *frame, const char *text, int fd) {
 	static const char many[] = "too many ask it";
 	struct control *control = arg;
@@ -171,7 +171,7 @@ static size_t count_ids(const struct control_client *client) {
 	return client->ids.len / sizeof(uint64_t);
 }
 
-// Reads the IDs of the request into client->ids. Says in `why` which of them is one of another run, or of no job that was added.
+// Reads the IDs of the request into client->ids. If a job is of another run, or was not added, says so in `why`.
 static void read_ids(struct control_client *client, struct buf *why) {
 	const struct run *run = client->control->run;
 	const char *text = client->text, *end = text + client->request.len;
@@ -183,7 +183,7 @@ static void read_ids(struct control_client *client, struct buf *why) {
 			buf_adds(why, "invalid job IDs");
 			return;
 		}
-		uint64_t id = strtoull(word, &mark, 10); // of too many digits: UINT64_MAX, which is no job either
+		uint64_t id = strtoull(word, &mark, 10); // a number with too many digits becomes UINT64_MAX, which is no job
 		if (*mark && strcmp(mark, client->control->mark) != 0) {
 			buf_printf(why, "%s is the ID of a job of another run: an earlier run of that name, or a run of another name", text_shows(word));
 		} else if (added_jobs_state(run->added_jobs, id, &code) == ADDED_UNKNOWN) {
@@ -197,7 +197,7 @@ static void read_ids(struct control_client *client, struct buf *why) {
 
 // ---- waiting ----
 
-// Returns the exit status of the wait: for one job that of the job, for several jobs how many failed, as for a run.
+// Returns the exit status of the wait: for a single job the status of the job, for several jobs the number that failed, as for a run.
 static int wait_status(const struct control_client *client, uint64_t id) {
 	struct added_jobs *added_jobs = client->control->run->added_jobs;
 	int code, failed = 0;
@@ -244,7 +244,7 @@ static void begin_wait(struct control_client *client) {
 
 // ---- cancelling ----
 
-// Ends the running attempts of the added job `id`, or, if that is 0, of the batch, but for attempt `number`. Returns whether there were any.
+// Ends the running attempts of the added job `id` or, if `id` is 0, of the batch, except attempt `number`. Returns whether there were any.
 static bool cancel_attempts(struct run *run, uint64_t id, const struct batch *batch, uint64_t number) {
 	bool found = false;
 	nested_lock(run->nested);
@@ -269,7 +269,7 @@ static void cancel_ids(struct control_client *client) {
 	read_ids(client, &why);
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
 		cancelled += added_jobs_state(run->added_jobs, ids_of(client)[i], &code) == ADDED_THERE;
-		added_jobs_cancel(run, ids_of(client)[i], /* runs */ true); // first mark all of them: one that ends makes room for another
+		added_jobs_cancel(run, ids_of(client)[i], /* runs */ true); // all are marked before one is ended, in whose place another could start
 	}
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
 		uint64_t id = ids_of(client)[i];
@@ -341,7 +341,7 @@ static void on_request(struct control_client *client) {
 
 // ---- frames ----
 
-// Has the client closed its end? (A shutdown(2) of what it writes is no POLLHUP.)
+// True if the client has closed its end. (If it has only shut down its sending side by shutdown(2), poll(2) reports no POLLHUP.)
 static bool has_gone(int fd) {
 	struct pollfd poll_fd = {.fd = fd};
 	return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & POLLHUP;
@@ -371,7 +371,7 @@ void control_tick(struct control *control, const struct polls *polls) {
 	}
 	const struct pollfd *at = &polls->at[control->first_poll];
 	list_for_each_entry(&control->clients, struct control_client, client, link) {
-		// a client that becomes readable after its request has gone; a new one that has gone already would never learn the ID of what it adds
+		// a client whose descriptor becomes readable after its request has gone; if a new one has gone, too, it could not be told the ID of its job
 		bool is_open = client->is_polled ? !at++->revents || client->is_answered : !has_gone(client->fd);
 		if (is_open && !client->is_polled) {
 			on_request(client);

@@ -15,11 +15,11 @@
 
 enum { NAME_MAX_SHOWN = 60, COMMAND_MAX_SHOWN = 200 };
 
-// What is put together for one answer.
+// The parts of the answer to one request.
 struct run_status {
 	struct run *run;
 	uint64_t now;
-	const struct run_stats *stats;  // with publish_lock()
+	const struct run_stats *stats;  // to be read with publish_lock()
 	uint64_t queued[STATS_BATCHES + 1], running[STATS_BATCHES + 1]; // for each of stats->batches: queued jobs, running attempts
 	struct buf hosts, waits;
 	struct buf *out;

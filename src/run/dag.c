@@ -3,10 +3,10 @@
 //   WAITING -> all needs met -> RUNNING -> queue removed -> ENDED
 //           -> a need failed, or no batch is left to emit into it -> SKIPPED
 //
-// Each batch has its queue from the start, so that the order of the file is the order of turns. The queue of one that
-// waits is paused: what others emit into it stays there. A node holds its queue open until its own items are queued
-// and the batches that emit into it have ended; then the pool removes it when its last item is done, which is the end
-// of the batch.
+// Each batch has its queue from the start, so that the order of the file is the order of turns. The queue of a waiting
+// batch is paused: the items that other batches emit into it stay there. A node holds the queue of its batch open until the
+// batch's own items are queued and the batches that emit into it have ended; then the pool removes the queue when its last
+// item is done, which is the end of the batch.
 //
 // Workers only post that a job failed or a queue was removed; what follows is decided by the event loop's thread, which
 // alone changes states. So there is no recursion, however long the chain of batches.
@@ -76,7 +76,7 @@ static void publish_waited(struct dag_node *node) {
 
 // ---- begin ----
 
-// The file that the batch reads its items from, seen from its working directory. The caller frees it.
+// Returns the path of the file from which the batch reads its items; a relative path is below the batch's working directory. The caller frees it.
 static char *source_path(const struct manifest *manifest, const struct manifest_batch *plan) {
 	const char *dir = plan->source_text[0] != '/' ? plan->job->working_dir : NULL;
 	struct buf path = BUF_INIT;
@@ -117,7 +117,7 @@ static int begin_source(struct dag_node *node) {
 	case MANIFEST_FILE:
 	case MANIFEST_FILE0:
 		node->source = (struct source_config){.kind = FROM_FILE, .path = source_path(run->manifest, plan)};
-		if (run->options->dry_run && access(node->source.path, R_OK) != 0) { // without --dry-run an earlier batch may make it
+		if (run->options->dry_run && access(node->source.path, R_OK) != 0) { // without --dry-run, an earlier batch may make the file
 			diag_note("batch '%s': its items cannot be told yet: '%s': %s", text_shows(plan->name),
 			          text_shows(node->source.path), strerror(errno));
 			dag_node_fed(node);
@@ -139,7 +139,7 @@ static int begin_source(struct dag_node *node) {
 	return feeds_add_node(run, node, NULL, delimiter);
 }
 
-// Notes that one of the things that the node waits for has come.
+// Notes that one of the things that the node waits for has come. If it was the last one, the node is ready to begin.
 static void satisfy(struct dag_node *node) {
 	if (--node->unmet == 0 && dag_node_state(node) == NODE_WAITING) {
 		list_push_back(&node->run->dag->ready, &node->ready);
@@ -172,7 +172,7 @@ static void begin(struct dag_node *node) {
 		failed = begin_source(node) != 0;
 	}
 	if (failed) {
-		atomic_store_relaxed(&node->state, NODE_SKIPPED); // what is emitted into it goes nowhere
+		atomic_store_relaxed(&node->state, NODE_SKIPPED); // items that are emitted into the batch are dropped
 		pool_cancel(run->pool, node->queue);
 		publish_batch_failure(node->batch, "could not begin");
 		dag_node_fed(node);
@@ -219,14 +219,14 @@ static void affected_add(struct affected *affected, struct dag_node *node) {
 	list_push_front(&affected->nodes, &node->affected);
 }
 
-// Skips the node if it waits.
+// Skips the batch of the node if it still waits.
 static void skip_one(struct affected *affected, struct dag_node *node, const char *why, const struct dag_node *because) {
 	struct run *run = node->run;
 	if (dag_node_state(node) != NODE_WAITING) {
 		return;
 	}
 	--run->dag->nwaiting;
-	atomic_store_relaxed(&node->state, NODE_SKIPPED); // relaxed: what is counted by the state is counted under the publisher's lock
+	atomic_store_relaxed(&node->state, NODE_SKIPPED); // relaxed: whatever is counted because of the state is counted under the publisher's lock
 	bool is_skipped = dag_node_state(because) == NODE_SKIPPED && !because->failure_seen;
 	const char *how = is_skipped ? "is skipped" : because->is_tainted ? "lacks items" : "failed";
 	if (++affected->nskipped <= SKIPS_NAMED && !run->options->quiet) {
@@ -241,8 +241,8 @@ static void skip_one(struct affected *affected, struct dag_node *node, const cha
 	affected_add(affected, node);
 }
 
-// Skips all batches that cannot run any more, because this node is skipped or a job of it failed. The batch that it emits into goes
-// on with the items that it got, but lacks others: the batches that need that one are skipped, too.
+// Skips all batches that cannot run any more, because this node is skipped or a job of it failed. The batch that the node emits
+// into goes on with the items that it has, but lacks others: so the batches that need that batch are skipped, too.
 static void skip_after(struct dag_node *node) {
 	struct affected affected = {.nskipped = 0};
 	list_init(&affected.nodes);
@@ -299,7 +299,7 @@ static void see_failure(struct dag_node *node) {
 	}
 }
 
-// The next node that workers have posted something for, and whether its batch has ended; or NULL.
+// Takes the next node for which workers have posted something; *ret_ended: its batch has ended. Returns NULL if there is none.
 static struct dag_node *take_posted(struct dag *dag, bool *ret_ended) {
 	struct dag_node *node = NULL;
 	mutex_lock(&dag->lock);
@@ -344,7 +344,7 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 	node->batch->binding = plan->hosts.n > 0 && run->hosts ? hosts_bind(run->hosts, NULL, plan->hosts.at, plan->hosts.n) : NULL;
 	node->batch->width = dag_node_width(node, (unsigned)plan->job->slots_per_job);
 	node->queue = pool_queue_open(run->pool, plan->name, &attrs, node->batch);
-	verify(node->queue); // nothing has begun, so nothing was cut short
+	verify(node->queue); // the pool has not begun, so it has not been shut down
 	batch_ref(node->batch);
 	publish_batch_start(node->batch);
 	++run->dag->nwaiting;
@@ -370,7 +370,7 @@ static void connect(struct dag_node *node) {
 	}
 }
 
-// Is the shell that runs the commands there? Returns 0, or -1 after a message.
+// Checks that the shell which runs the commands exists. Returns 0, or -1 after a message.
 static int check_shell(const struct manifest *manifest, const struct manifest_batch *plan, const char *shell) {
 	const char *error;
 	if (shell && strcmp(shell, "none") == 0) {
@@ -393,7 +393,7 @@ static bool is_machine(const struct sshlogins *list, const char *name) {
 	return false;
 }
 
-// Are the machines of the batch among those of the run? Returns 0, or -1 after a message.
+// Checks that the machines of the batch are among those of the run. Returns 0, or -1 after a message.
 static int check_hosts(const struct options *options, const struct manifest *manifest, const struct manifest_batch *plan) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	if (plan->hosts.n > 0 && plan->attrs.long_running) {
@@ -476,7 +476,7 @@ void dag_stop(struct run *run) {
 		return;
 	}
 	while ((posted = take_posted(dag, &ended))) {
-		see_failure(posted); // batches that need these are skipped, others that wait are cancelled
+		see_failure(posted); // batches that need a failed one are skipped; other waiting batches are cancelled
 	}
 	for (size_t i = 0; i < dag->n; ++i) {
 		struct dag_node *node = &dag->all[i];

@@ -40,7 +40,7 @@ int limits_check(const struct options *options, unsigned long nofile) {
 		return 0;
 	}
 	unsigned long enough = 0;
-	for (unsigned long left = 0; left < needed; ++enough) { // a number above the limit may be taken: opened before the limit was lowered
+	for (unsigned long left = 0; left < needed; ++enough) { // a descriptor may be above the limit, if it was opened before the limit was lowered
 		left += fcntl((int)enough, F_GETFD) < 0;
 	}
 	return enough <= nofile ? 0 : diag_error("a limit of %lu descriptors leaves no room for a job: it must be %lu or more, by ulimit -n", nofile, enough);
@@ -59,7 +59,7 @@ unsigned limits_slots_by_processes(unsigned slots, unsigned tasks, bool *ret_has
 	if (getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur > TASKS_TESTED) {
 		return slots;
 	}
-	// started, not computed: the limit counts all processes of the user, and not all of them can be seen from here
+	// threads are started to find out: the limit counts all processes of the user, of which fairpar may not see all
 	unsigned want = slots < TASKS_TESTED / tasks ? slots * tasks + 1 : TASKS_TESTED, n = 0;
 	thread *threads = xcalloc(want, sizeof(*threads));
 	mutex lock;

@@ -4,7 +4,7 @@
 // pool run the jobs (job_run.c). The loop sleeps in poll() until a signal, input, or one of the wake-ups below comes:
 // the pool wants more items or is idle, --halt now, output that cannot be written, a full trace buffer.
 //
-// What is opened before the loop stands in setup.c, what ends it and how it ends in stop.c.
+// setup.c opens the parts of a run before the loop; stop.c says what ends a run, and how it ends.
 
 #include "run/run.h"
 
@@ -27,11 +27,11 @@
 #include <stdint.h>
 #include <unistd.h>
 
-enum { LAST_JOB_MS = 100 }; // after a signal, between two checks whether a job still runs
+enum { LAST_JOB_MS = 100 }; // after a signal, the time from one check whether a job still runs to the next
 
 // ---- the loop ----
 
-// The descriptors that the loop always polls; behind these stand those of inputs that wait, and what other parts add.
+// Where the descriptors that the loop always polls stand; behind them stand those of inputs that wait, and those that other parts add.
 enum { POLL_SIGNAL, POLL_WAKE, POLL_GUARDIAN, POLL_LEASES, POLL_JOBSERVER };
 
 // Polls for signals, wake-ups and the inputs that wait. `timeout_ms` as for poll().

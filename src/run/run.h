@@ -42,7 +42,7 @@ void run_answer_signals(struct run *run);
 // Acts on run->halt_now and run->output_error, which other threads set.
 void run_answer_flags(struct run *run);
 
-// After a signal, once no job runs: limits how long the run still waits for the reader of its output before it dies by the signal.
+// Limits how long the run, after a signal, waits for the reader of its output before it dies by the signal. Takes effect once no job runs.
 void run_limit_end(struct run *run);
 
 // Ends a run: ends the jobs that run, writes what is left, publishes the end, prints the summary, and frees all that the run has.
@@ -58,8 +58,8 @@ int dag_check_files(const struct run *run);
 // Checks, before anything runs, that the shells and the machines of the selected batches exist. Returns 0, or -1 after messages.
 int dag_check(const struct options *options, const struct manifest *manifest);
 
-// Opens the queues of all selected batches, in the order of the file, and begins those that need nothing. Returns 0, or
-// -1 after a message.
+// Opens the queues of all selected batches, in the order of the file, and begins the batches that wait for no other one.
+// Returns 0, or -1 after a message.
 int dag_open(struct run *run);
 
 // Does what follows from the ends of jobs and batches: begins batches, skips others. From the event loop, when it
@@ -85,18 +85,18 @@ struct control;
 int control_open(struct run *run) FP_NODISCARD;
 
 // control_add_polls() adds the descriptors to poll. control_tick() serves the clients; called after nested_tick(), which may hand
-// over new ones. NULL-safe.
+// over new clients. NULL-safe.
 void control_add_polls(struct control *control, struct polls *polls);
 void control_tick(struct control *control, const struct polls *polls);
 
 // Called when no job is left: sends the pending answers, but does not wait for a client that does not read. NULL-safe.
 void control_finish(struct control *control);
 
-// Closes all connections, by which clients that still wait learn that the run has ended, and frees. NULL-safe.
+// Closes all connections, by which clients that still wait learn that the run has ended, and frees `control`. NULL-safe.
 void control_close(struct control *control);
 
 // ---- control_status.c ----
 
-// Appends the status of the run, as text for people or as JSON: its batches, the jobs that run, and what waits for what. Needs
-// run->nested.
+// Appends the status of the run, as text for people or as JSON: its batches, the jobs that run, and which jobs wait for which.
+// Needs run->nested.
 void control_status(struct run *run, bool json, struct buf *out);

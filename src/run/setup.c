@@ -1,8 +1,8 @@
 // Opens the parts of a run, in the order in which they need each other, and has the call-backs of its pool and of its writer.
 // run_end() closes the parts.
 //
-// The call-backs come on any thread, and without a lock of the pool or the writer unless they say so. What concerns the whole
-// run they leave in a flag for the event loop, and wake the loop.
+// The call-backs come on any thread, and without a lock of the pool or the writer unless they say so. If something concerns
+// the whole run, they set a flag for the event loop, and wake the loop.
 
 #include "run/run.h"
 
@@ -32,8 +32,8 @@
 #include <unistd.h>
 
 enum {
-	SPOOL_MEM = 8 * 1024 * 1024,   // held output in memory, over all jobs (of 16 MiB that a run may use)
-	WORKER_STACK = 256 * 1024,     // a slot is a thread: small stacks
+	SPOOL_MEM = 8 * 1024 * 1024,   // the most output that is held in memory, for all jobs together (a run may use 16 MiB)
+	WORKER_STACK = 256 * 1024,     // each slot has a thread, so its stack is small
 };
 
 // ---- the parts ----
@@ -68,10 +68,10 @@ static void set_slots(struct run *run, unsigned slots) {
 // Returns 0, or -1 after a message.
 static int count_slots(struct run *run, bool *ret_has_guardian) {
 	const struct options *options = run->options;
-	const char *most = options->tee ? "0" : "100%"; // --tee: all at once, as in GNU parallel
+	const char *most = options->tee ? "0" : "100%"; // with --tee all jobs run at once, as in GNU parallel
 	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : most;
 	const char *jobs = options->jobs ? options->jobs : given;
-	if (gate_open(run, jobs) != 0) { // first: if -j names a file, a change after slots_parse() must not be missed
+	if (gate_open(run, jobs) != 0) { // before slots_parse(): if -j names a file, the gate must see each change after it was read
 		return -1;
 	}
 	struct slots_bounds bounds = {.least = 1};
@@ -102,7 +102,7 @@ static int count_slots(struct run *run, bool *ret_has_guardian) {
 	return 0;
 }
 
-// Returns how many slots the run may use of a jobserver or a pool that has `there` slots; 0: it does not say how many.
+// Returns how many slots the run may use of a jobserver or a pool that has `there` slots (0: not known).
 static unsigned limit_shared_slots(const struct run *run, unsigned there) {
 	bool has_guardian;
 	unsigned limit = slots_limit(run->job_fds);
@@ -120,8 +120,8 @@ static const struct manifest_batch *wide_batch(const struct manifest *manifest) 
 	return NULL;
 }
 
-// Connects to the pool of --pool, to the fairpar in whose job this one runs, or to make's jobserver, if there is one: the run uses
-// its slots then, and -j limits how many. Returns 0, or -1 after a message.
+// Connects to the pool of --pool, to the fairpar in whose job this one runs, or to make's jobserver. If there is one, the run uses
+// its slots, and -j limits how many. Returns 0, or -1 after a message.
 static int open_leases(struct run *run) {
 	const struct options *options = run->options;
 	if (options->dry_run || options->sem.is_on || run->hosts) {
@@ -151,7 +151,7 @@ static int open_leases(struct run *run) {
 		set_slots(run, slots > 0 && slots < there ? slots : there);
 		run->slots_shared = run->slots != asked;
 		run->slots_bounds.least = most == 0 && run->slots == there ? 0 : run->slots;
-		auto_slots_close(run); // the jobserver decides how many there are
+		auto_slots_close(run); // the jobserver decides how many slots there are
 		return 0;
 	}
 	int result = leases_open(options, run->context, &slots, &bounds, &run->leases);
@@ -172,7 +172,7 @@ static int open_leases(struct run *run) {
 	return result;
 }
 
-// Opens the machines of -S, whose slots the run uses then. Returns 0, or -1 after a message.
+// Opens the machines of -S, if there are any: the run uses their slots. Returns 0, or -1 after a message.
 static int open_hosts(struct run *run) {
 	const struct options *options = run->options;
 	if (options->dry_run) {
@@ -262,7 +262,7 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	batch->ended.longest_wait = queue_longest_wait(queue);
 	hosts_set_queue(batch->binding, NULL, &batch->attrs, batch->width);
 	batch_retire(batch);
-	if (node) { // last: the end of this batch is published before others begin
+	if (node) { // last, so that the end of this batch is published before other batches begin
 		dag_node_ended(node);
 	} else {
 		run_wake(run);
@@ -281,7 +281,7 @@ static void on_dispatch(void *arg, const struct service *service) {
 		.virt = service->virt,
 		.lag = service->lag,
 	}};
-	event_log_on_event(run->trace, &event); // written by run_item() or the event loop
+	event_log_on_event(run->trace, &event); // run_item() or the event loop writes it to the file
 }
 
 static void on_reserving(void *arg, struct queue *queue, uint64_t id, unsigned width) {
@@ -299,7 +299,7 @@ static void on_starving(void *arg) {
 	if (run->leases) {
 		leases_ask(run->leases);
 	} else if (run->nested) {
-		run_wake(run); // there are items for the slots that it lends
+		run_wake(run); // there are items that could use the slots which are lent to runs in jobs
 	}
 	hosts_starving(run->hosts);
 	if (run->jobserver) {
@@ -340,8 +340,8 @@ static void on_pool_trouble(void *arg, const char *what, int error) {
 	}
 }
 
-// Makes a pool of `slots` slots, which pool_start() starts later. All that its call-backs use is open by now, but for the nodes of
-// a manifest and the feeds: these are made before the start.
+// Makes a pool of `slots` slots, which pool_start() starts later. All that its call-backs use is open by now, except the nodes of
+// a manifest and the feeds, which are made before pool_start().
 static struct pool *make_pool(struct run *run, unsigned slots) {
 	const struct options *options = run->options;
 	struct pool_config config = {
@@ -372,7 +372,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 
 // ---- the writer ----
 
-// Output that cannot be written makes the rest of the run pointless: it starts nothing more (stop.c).
+// Called when output cannot be written. The rest of the run is pointless then: no more jobs start (stop.c).
 static void on_output_failed(void *arg, int stream, int error) {
 	struct run *run = arg;
 	const char *const names[] = {result_files_name(run), "standard error"};
@@ -401,7 +401,7 @@ static void on_stall(void *arg, void *attempt, bool stalls) {
 	}
 }
 
-// Makes the writer. Returns NULL if jobs write to stdout and stderr themselves. After open_leases() and result_files_open().
+// Makes the writer. Returns NULL if jobs write to stdout and stderr themselves. To be called after open_leases() and result_files_open().
 static struct writer *make_writer(struct run *run) {
 	const struct options *options = run->options;
 	if (options->output == OUTPUT_UNGROUP && !options->dry_run && !run->manifest && !job_output_is_relayed(run)) {
@@ -421,7 +421,7 @@ static struct writer *make_writer(struct run *run) {
 	return writer_create(&config);
 }
 
-// Makes the table of the children, and what shares their slots and puts variables into the environment of jobs.
+// Makes the table of the children, and the parts that lend slots to jobs or set variables in their environment.
 static void open_children(struct run *run, bool has_guardian) {
 	const struct options *options = run->options;
 	run->children = children_create(&options->term_seq);
@@ -455,7 +455,7 @@ int setup_open(struct run *run, struct options *options) {
 	if (limits_check(options, run->nofile) != 0 || pictures_check(options) != 0 || open_wakeups(run) != 0) {
 		return -1;
 	}
-	signals_release(); // a file of the options may be a FIFO that nobody opens at its other end
+	signals_release(); // a signal must end fairpar while it waits for the reader of a FIFO that an option names
 	if ((options->manifest && open_manifest(run, options) != 0) || count_slots(run, &has_guardian) != 0
 	    || open_hosts(run) != 0 || open_leases(run) != 0) {
 		return -1;

@@ -35,16 +35,16 @@
 #include <unistd.h>
 
 enum {
-	LAST_COLUMNS = 80,  // of the last line of a running job, in the list of jobs
+	LAST_COLUMNS = 80,  // columns of the last line of a running job, in the list of jobs (SIGUSR1)
 	READER_WAIT_S = 5,  // after a signal and the end of the last job: how long the run waits for a reader who does not read
-	KILLED_WAIT_S = 1,  // after a second signal: how long it waits for that reader
+	KILLED_WAIT_S = 1,  // after a second signal: how long the run waits for such a reader
 };
 
 // Lets no more jobs start; running jobs go on.
 static void stop(struct run *run) {
 	if (run->phase < RUN_DRAINING) {
 		run->phase = RUN_DRAINING;
-		retry_queue_stop(run->retry_queue); // first: jobs that wait for a retry fail, and batches that need their batches are skipped
+		retry_queue_stop(run->retry_queue); // before dag_stop(): jobs that wait for a retry fail, so batches that need theirs are skipped
 		feeds_stop(run);
 		dag_stop(run);
 		terminal_cancel(run);
@@ -56,7 +56,7 @@ static void terminate(struct run *run) {
 	if (run->phase < RUN_ENDING) {
 		pool_pause(run->pool, true); // a slot that becomes free takes nothing more
 		leases_terminate(run->leases);
-		hosts_terminate(run->hosts); // at once: to drop what is queued may take a while
+		hosts_terminate(run->hosts); // before stop(), which may take a while to drop what is queued
 		children_terminate(run->children);
 		stop(run);
 		run->phase = RUN_ENDING;
@@ -92,7 +92,7 @@ static void suspend(struct run *run) {
 	pool_pause(run->pool, false);
 }
 
-// The first signal ends the jobs, a second one kills them, a third one kills fairpar.
+// Answers a signal that ends the run: the first one ends the jobs, a second one kills them, a third one kills fairpar.
 static void answer_ending_signal(struct run *run, int signal) {
 	if (run->phase == RUN_KILLING) { // a reader who does not read holds fairpar up
 		children_kill_with_cookie(run->children);
@@ -116,7 +116,7 @@ static void answer_ending_signal(struct run *run, int signal) {
 	}
 }
 
-// --stop-signal: what runs ends by itself, however often the signal comes.
+// Answers the signal of --stop-signal: no more jobs start; running jobs go on, however often the signal comes.
 static void answer_stop_signal(struct run *run, int signal) {
 	if (run->phase >= RUN_DRAINING) {
 		return;
@@ -180,21 +180,21 @@ void run_answer_signals(struct run *run) {
 
 void run_answer_flags(struct run *run) {
 	if (atomic_load_acquire(&run->halt_now)) { // pairs with the store in halt()
-		publish_set_stop_reason(run, "not all jobs can run at once"); // the reason of --tee; a halt has given its own
+		publish_set_stop_reason(run, "not all jobs can run at once"); // the reason if --tee has set the flag; a halt has set its own reason before
 		terminate(run);
 	}
 	if (run->hosts && run->phase == RUN_RUNNING && hosts_are_unreachable(run->hosts)) {
 		diag_error("no machine can be reached: the jobs are not run");
 		atomic_store_relaxed(&run->trouble, true);
 		publish_set_stop_reason(run, "no machine can be reached");
-		hosts_terminate(run->hosts); // no attempt runs there any more, but one may wait for a machine
+		hosts_terminate(run->hosts); // no attempt runs on a machine any more, but one may wait for a machine
 		stop(run);
 	}
 	if (run->phase == RUN_RUNNING && atomic_load_acquire(&run->output_error)) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "output cannot be written: %s", strerror(atomic_load_relaxed(&run->output_error)));
 		publish_set_stop_reason(run, why.data);
-		// like a filter whose reader has gone: what still runs would write for nobody
+		// EPIPE: as a filter whose reader has gone, for the running jobs would write for nobody
 		if (atomic_load_relaxed(&run->output_error) == EPIPE) {
 			terminate(run);
 		} else {
@@ -205,18 +205,18 @@ void run_answer_flags(struct run *run) {
 
 static const char unread[] = "fairpar: error: output was not written: nobody reads it\n";
 
-// In a signal handler.
+// Called in a signal handler when the time for the reader is over: says that output was not written, and kills what jobs have left.
 static void say_unread(void) {
 	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
 	if (poll(&room, 1, 0) > 0 && (room.revents & POLLOUT)) {
-		(void)!write(STDERR_FILENO, unread, sizeof(unread) - 1); // there is nobody else to be told
+		(void)!write(STDERR_FILENO, unread, sizeof(unread) - 1); // if this fails, too, there is nowhere else to say it
 	}
 	children_kill_unlocked(); // the guardian ends what is left
 }
 
 void run_limit_end(struct run *run) {
 	if (atomic_load_relaxed(&run->output_error) == ETIME && !run->extended) {
-		run->extended = true; // what the reader did not read was given up: the end may take longer
+		run->extended = true; // the output that was not read is given up: the rest of the end may take longer
 		signals_die_within(0, 0, NULL);
 	}
 	if (children_have_ended(run->children) && hosts_are_idle(run->hosts)) {
@@ -253,16 +253,16 @@ static void hurry_writes(unsigned left) {
 	write_limit_set(now_ns() + (left > 0 ? 4 * NS_PER_S : NS_PER_S / 2));
 }
 
-// No job is left that a signal could end: from now on a signal ends the wait for a reader who does not read.
+// Called when no job is left that a signal could end: from now on a signal ends the wait for a reader who does not read.
 static void free_signals(struct run *run) {
 	if (!run->signal) {
 		signals_release_after(2, hurry_writes);
 		return;
 	}
-	run_answer_signals(run); // a pending one is the second: a reader gets less time, and the next one kills
+	run_answer_signals(run); // a pending signal is the second one: a reader gets less time, and the next signal kills fairpar
 	publish_end(run, 128 + run->signal, run->signal);
 	run_limit_end(run);
-	// after one signal, the next one ends the wait for a reader who does not read; after two, the next one kills
+	// after one signal, the next one ends the wait for a reader who does not read; after two, the next one kills fairpar
 	signals_release_after(run->phase == RUN_KILLING ? 0 : 1, hurry_writes);
 }
 
@@ -291,7 +291,7 @@ static void end_output(struct run *run) {
 	signals_die_within(0, 0, NULL);
 }
 
-// Lets go of the children, and after a signal ends what they have left behind. Up to here another signal may end them.
+// Closes the table of children and what shares slots with them. If the run was cut short, first kills the processes that jobs have left behind.
 static void end_children(struct run *run) {
 	control_close(run->control);
 	added_jobs_close(run->added_jobs);
@@ -313,14 +313,14 @@ static void end_children(struct run *run) {
 
 // Publishes the end, and writes the log and the pictures that are made from it.
 static void end_log(struct run *run, int status, int signal) {
-	if (!run->signal) { // else free_signals() has published it, before another signal can kill
+	if (!run->signal) { // otherwise free_signals() has published the end, before another signal can kill fairpar
 		publish_end(run, signal ? 128 + signal : status, signal);
 	}
 	log_sink_let_go(run);
 	bool may_be_ended = signal == 0 || signal == SIGPIPE;
-	int fd = publish_run_id(run)[0] ? log_sink_fd(run) : -1; // else nothing was published
+	int fd = publish_run_id(run)[0] ? log_sink_fd(run) : -1; // no run ID: nothing was published
 	if (fd >= 0 && may_be_ended) {
-		signals_release(); // to draw may take long, and a FIFO may have no reader
+		signals_release(); // drawing may take long, and a FIFO may have no reader: a signal may end fairpar meanwhile
 	}
 	if (fd >= 0 && pictures_draw(run->options, fd, "the log of this run", /* with_messages */ true) != 0) {
 		atomic_store_relaxed(&run->trouble, true);
@@ -351,7 +351,7 @@ int run_end(struct run *run, bool opened) {
 	end_output(run);
 	end_children(run);
 	bool trouble = !opened || atomic_load_relaxed(&run->trouble) || diag_lost();
-	bool is_piped = atomic_load_relaxed(&run->output_error) == EPIPE; // `| head`: the run ends without a word
+	bool is_piped = atomic_load_relaxed(&run->output_error) == EPIPE; // as in `| head`: the run ends without a message
 	int status = trouble ? EXIT_TROUBLE : publish_exit_status(run);
 	// a signal that comes later does not change the status that is logged, unless it cuts off a picture
 	int signal = run->signal ? run->signal : signals_hurried() ? signals_hurried() : is_piped ? SIGPIPE : 0;

@@ -13,7 +13,7 @@
 enum {
 	FLUSH_BYTES = 64 * 1024,
 	COMMAND_BYTES = 1000,
-	PID = 1,                 // the number of the session: a nested fairpar has a log of its own
+	PID = 1,                 // the trace has one process: a fairpar in a job has a log of its own
 };
 
 // The counters of each class.
@@ -25,7 +25,7 @@ struct origin {
 	unsigned tid;
 };
 
-// The last attempt of an item, which may run, and the one before that.
+// The last attempt at an item, which may still run, and the attempt before that.
 struct origins {
 	uint64_t seq;            // 0: none
 	struct origin last, before;
@@ -39,7 +39,7 @@ struct chrome {
 	uint64_t start;          // event time of the run
 	uint64_t interval;       // time between two samples of a counter
 	struct attempts attempts; // its `rows` are the tracks of slots; NULL: there is one machine, whose slots are the tracks
-	unsigned nslots, ntracks; // tids are 1 to ntracks: slots first
+	unsigned nslots, ntracks; // tids are 1 to ntracks; the slots come first
 	struct origins *origins; // the origins, by the seq of their item
 	uint64_t ids;            // how many ids arrows and waits have got so far
 	int32_t (*counters)[COUNTERS][CHROME_SAMPLES + 1]; // [class][counter][sample]: change of the number that run or wait
@@ -165,13 +165,13 @@ static void note_origin(struct chrome *chrome, const struct attempt_span *attemp
 	origins->last = (struct origin){.from = attempt->from, .to = starts ? 0 : attempt->to, .tid = tid};
 }
 
-// Moves the moment into the slice, which does not contain its end.
+// Returns the moment of the slice that is nearest to `at`. A slice does not contain its end.
 static uint64_t within(uint64_t at, uint64_t from, uint64_t to) {
 	uint64_t last = to >= from + 2000 ? to - 1000 : from;
 	return at > last ? last : at < from ? from : at;
 }
 
-// An arrow has two ends: where it comes from ("s"), and where it points to ("f").
+// Adds an arrow. It has two ends: where it comes from ("s"), and where it points to ("f").
 static void add_arrow(struct chrome *chrome, const char *name, unsigned from_tid, uint64_t from, unsigned tid, uint64_t at) {
 	++chrome->ids;
 	for (int last = 0; last <= 1; ++last) {
@@ -181,7 +181,7 @@ static void add_arrow(struct chrome *chrome, const char *name, unsigned from_tid
 	}
 }
 
-// Adds the arrows to the attempt, which ends on this track: from the attempt before, and from the job, maybe running, that emitted its item.
+// Adds the arrows that point to the attempt on track `tid`: from the attempt before, and from the job that emitted the item and may still run.
 static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	const struct event_job *id = &attempt->id;
 	const struct origin *before = &origins_at(chrome, id->seq)->before;
@@ -283,7 +283,7 @@ static void add_wait(struct chrome *chrome, const struct event_wait *wait, uint6
 	}
 }
 
-// Adds a slice on the track of the slot: within that of the job, or of the run above, if the slot was theirs.
+// Adds a slice for a run in a job on the track of the lent slot: within the slice of the job, or of the run above, if the slot was theirs.
 static void add_inner(struct chrome *chrome, const struct event_lent *lent) {
 	FP_CLEANUP(buf_fini) struct buf job = BUF_INIT;
 	unsigned tid = lent->id.slot < chrome->ntracks ? lent->id.slot : chrome->ntracks;

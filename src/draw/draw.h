@@ -30,7 +30,7 @@ enum {
 
 struct rows {
 	const struct palette *palette;
-	bool has_machines;      // the run had several
+	bool has_machines;      // the run had several machines
 	uint64_t jobs;          // all jobs that the first pass has counted
 	uint64_t stride;        // 0: all jobs have rows; else one job of `stride` is in the sample
 	uint64_t slow;          // nanoseconds from which on a job counts as slow
@@ -52,16 +52,16 @@ void rows_add(struct buf *buf, const struct rows *rows);
 
 // ---- html.c ----
 
-// Appends the page. All of it can be read without scripts; with them the table of jobs can be sorted and filtered. A
-// policy in it forbids the network, and any script but its own.
+// Appends the page. All of it can be read without scripts; with them the table of jobs can be sorted and filtered. The
+// Content-Security-Policy of the page forbids the network, and any script but the page's own.
 void html_draw(struct buf *buf, const struct timeline *timeline, const struct rows *rows);
 
 // Appends the name of the job: "thumbs#17".
 void html_add_job_name(struct buf *buf, const struct event_job *id);
 
 // The page's style and its script, from the files html.css and html.js, and "sha256-…" of the script, which the policy names.
-// The page is whole without the script, which makes the heads of the table into buttons that sort, and adds a field to filter
-// by.
+// The script makes the heads of the table of jobs into buttons that sort it, and adds a field to filter it by; the page is
+// complete without the script.
 extern const char html_css[], html_js[], html_script_hash[];
 
 // ---- chrome_trace.c ----
@@ -81,8 +81,8 @@ typedef void chrome_write_fn(void *arg, const char *text, size_t len);
 
 struct chrome;
 
-// Begins the text, which chrome_finish() ends. Each batch with a colour of its own has counters, and all others share theirs. The
-// first pass has ended. `palette`, `first_pass` and `arg` are borrowed until chrome_finish().
+// Begins the text, which chrome_finish() ends; to be called after the first pass. Each batch with a colour of its own has
+// counters, and all other batches share theirs. `palette`, `first_pass` and `arg` are borrowed until chrome_finish().
 struct chrome *chrome_new(const struct palette *palette, const struct first_pass *first_pass, chrome_write_fn *write, void *arg);
 
 // An event_fn: adds the event; `arg` is the struct chrome.

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-// "openssl dgst -sha256 -binary src/draw/html.js | openssl base64" prints it.
+// "openssl dgst -sha256 -binary src/draw/html.js | openssl base64" prints this hash.
 const char html_script_hash[] = "sha256-vqoCGL+GNd8U3Q+rj5sYVbFndr3ZqIXj0dSSdsxcFyI=";
 
 static void add_head(struct buf *buf, const struct run_stats *stats) {
@@ -65,7 +65,7 @@ static void add_facts(struct buf *buf, const struct run_stats *stats) {
 	buf_reset(&value);
 	text_add_time(&value, stats_wall(stats));
 	add_fact(buf, "time", value.data);
-	if (stats->run.slots > 0) { // else the number of slots is not known, or the log has lost its first line
+	if (stats->run.slots > 0) { // otherwise the number of slots is not known, or the log lacks its first line
 		buf_reset(&value);
 		buf_printf(&value, stats->least_slots < stats->most_slots ? "%u to %u" : "%u", stats->least_slots, stats->most_slots);
 		add_fact(buf, "slots", value.data);
@@ -130,7 +130,7 @@ static void add_batch_cell(struct buf *buf, enum batch_column column, const stru
 	}
 }
 
-// True if the page has the column: it has those of the summary but the last one.
+// True if the page has the column. The page has the columns of the summary except the last.
 static bool has_column(unsigned column, const struct run_stats *stats) {
 	return column != COLUMN_WAITED && batch_column_is_shown((enum batch_column)column, stats);
 }
@@ -255,7 +255,7 @@ static void add_losses(struct buf *buf, const struct run_stats *stats) {
 	}
 }
 
-// Lists the runs in jobs, those of each job together.
+// Lists the runs in jobs; the runs in one job stand together.
 static void add_inner(struct buf *buf, const struct palette *palette) {
 	const struct run_stats *stats = palette->stats;
 	if (stats->ninner == 0) {

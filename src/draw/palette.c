@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-// Okabe and Ito, "Color Universal Design", in an order in which neighbours differ most; told apart by most eyes.
+// Okabe and Ito, "Color Universal Design": colours that most people can tell apart, in an order in which neighbours differ most.
 static const char *const colours[PALETTE_COLOURS] = {
 	"#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442",
 };

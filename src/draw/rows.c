@@ -33,7 +33,7 @@ static bool is_wanted(struct rows *rows, const struct event_job_end *end, const 
 
 // ---- a row ----
 
-// Adds seconds as a number that sorts.
+// Adds a cell with the time in seconds, as a number by which the page can sort.
 static void add_seconds(struct buf *buf, uint64_t ns) {
 	buf_printf(buf, "<td class=\"n\">%llu.%03llu</td>", ull(ns / 1000000000), ull(ns / 1000000 % 1000));
 }
@@ -94,12 +94,12 @@ void rows_on_event(void *arg, const struct event *event) {
 	struct event_job_start job = {.id = {.batch = end->id.batch, .number = end->id.number}};
 	FP_CLEANUP(free_later) struct running_attempt *before = running_take(&rows->unfinished, &job.id);
 	if (!before && end->result.start == 0) {
-		return; // it never ran
+		return; // the job never ran
 	}
 	struct running_sum sum = before ? before->so_far : (struct running_sum){0};
 	add_attempt(&sum, end);
 	bool is_last = end->next == NEXT_NOTHING;
-	bool is_own = end->command && (!before || (is_last && end->result.outcome != OUTCOME_OK)); // the step that failed, else the first one
+	bool is_own = end->command && (!before || (is_last && end->result.outcome != OUTCOME_OK)); // the row shows the step that failed, else the first one
 	job.command = is_own ? end->command : before ? before->start.command : "";
 	job.command_len = is_own ? end->command_len : before ? before->start.command_len : 0;
 	if (is_last && is_wanted(rows, end, &sum)) {
@@ -113,7 +113,7 @@ void rows_on_event(void *arg, const struct event *event) {
 
 // ---- the table ----
 
-// Says which jobs have a row.
+// Appends the sentence that says which jobs have a row.
 static void add_choice(struct buf *buf, const struct rows *rows) {
 	markup_add_count(buf, rows->n);
 	if (rows->stride == 0) {

@@ -14,7 +14,7 @@ enum {
 	STRIP = 80,                  // height of the strip of shares
 	LANES_HEIGHT = 480,          // height of all lanes, if there are so many that they get narrower
 	NAME_COLUMNS = 40,           // columns of a batch's name in the legend
-	DEPTHS = 4,                  // of runs in jobs within each other: deeper ones are drawn in any order
+	DEPTHS = 4,                  // levels of runs in jobs that are drawn in order; deeper runs are drawn in any order
 	HEAD = 17,                   // height of a line with the name of a machine
 };
 
@@ -58,8 +58,8 @@ void svg_add_title(struct buf *buf, const struct run_stats *stats) {
 
 // ---- style ----
 
-// The rules come in the order light, dark: viewers that know no media queries show the first. The rules of .s0 and so on are for
-// the page around the drawing.
+// Adds the style: rules for light colours, then for dark ones, so that viewers which know no media queries show the light ones.
+// The rules of .s0 and so on are for the page around the drawing.
 static void add_style(const struct sheet *sheet) {
 	struct buf *buf = sheet->buf;
 	buf_adds(buf, "<style>.fp text{fill:#222}.fp .bg{fill:#fff}.fp .ax{stroke:#888;stroke-width:.5}.fp .q{fill:#777}"
@@ -98,7 +98,7 @@ struct legend {
 };
 
 static void add_entry(const struct sheet *sheet, struct legend *legend, const char *shape, const char *text, size_t len) {
-	double width = 17 + 7 * (double)text_columns(text, len); // at 12 pixels, about
+	double width = 17 + 7 * (double)text_columns(text, len); // a column has about 7 pixels in a font of 12 pixels
 	if (legend->x > LEFT && legend->x + width > WIDTH - RIGHT) {
 		legend->x = LEFT;
 		legend->y += 20;
@@ -154,7 +154,7 @@ static double add_legend(const struct sheet *sheet, double y) {
 
 // ---- the lanes ----
 
-// A line stands above each lane in which a machine begins.
+// Returns sheet.heads, which the caller frees. There is a line above each lane in which a machine begins.
 static unsigned *count_heads(const struct timeline *timeline) {
 	const struct machines *machines = timeline->attempts.rows;
 	unsigned *heads = machines ? xcalloc(timeline->nlanes + 1, sizeof(*heads)) : NULL;
@@ -187,7 +187,7 @@ static void add_machine(const struct sheet *sheet, unsigned lane) {
 	buf_adds(sheet->buf, "</text>\n");
 }
 
-// Returns the number of the lane: of its slot, or of the row of its machine.
+// Returns the number of the lane: that of its slot, or of its row on its machine.
 static unsigned lane_number(const struct timeline *timeline, unsigned lane) {
 	if (lane < timeline->nslotless) {
 		return lane;
@@ -220,7 +220,7 @@ static void add_lanes(const struct sheet *sheet) {
 	buf_adds(sheet->buf, "</g>\n");
 }
 
-// A box in the path of a class: as many columns as have the same share.
+// A box in the path of a class: neighbouring columns in which the class has the same share.
 struct run_of_columns {
 	double x, width, y, height;
 };
@@ -232,7 +232,7 @@ static void end_run(struct buf *path, struct run_of_columns *run) {
 	run->width = 0;
 }
 
-// Appends what each class has of the columns, one class above the other from `bottom` on, where `whole` pixels are all.
+// Appends the share of each class in each column, one class above the other from `bottom` up; `whole` pixels are a share of 1.
 static void add_columns(struct buf paths[PALETTE_CLASSES], const struct cell *cells, size_t columns, double bottom, double whole) {
 	double width = (double)TIMELINE_WIDTH / (double)columns;
 	struct run_of_columns runs[PALETTE_CLASSES] = {0};
@@ -307,7 +307,7 @@ static void add_signs(const struct sheet *sheet, const struct bar *bar, double x
 	}
 }
 
-// Begins what is shown of the bar, with its text.
+// Begins the group of a bar, with the bar's text as its title.
 static void begin_bar(const struct sheet *sheet, const struct bar *bar) {
 	buf_adds(sheet->buf, "<g class=\"b\"><title>");
 	markup_add_escaped(sheet->buf, bar->text, bar->text_len);
@@ -355,8 +355,8 @@ static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 	buf_adds(buf, "</g>\n");
 }
 
-// Failed bars are drawn after the others, so that no neighbour covers their outline, and runs in jobs last, over all these, the
-// deeper ones over those that they run in.
+// Failed bars are drawn after the others, so that no neighbour covers their outline. Runs in jobs are drawn last, and each run
+// after the run in whose job it is.
 static void add_bars(const struct sheet *sheet) {
 	const struct timeline *timeline = sheet->timeline;
 	for (unsigned layer = 0; layer <= (timeline->seen & BAR_INNER ? 2 + DEPTHS : 1U); ++layer) {
@@ -372,7 +372,7 @@ static void add_bars(const struct sheet *sheet) {
 
 // ---- axis and strip ----
 
-// Adds the time in the unit of the ticks, but parts of a second in seconds if the axis is longer than one.
+// Adds the time in the unit of the ticks; but a part of a second is in seconds if the axis is longer than a second.
 static void add_tick_label(struct buf *buf, uint64_t at, uint64_t tick, uint64_t span) {
 	static const struct { uint64_t ns; const char *name; } units[] = {
 		{86400 * NS_PER_S, "d"}, {3600 * NS_PER_S, "h"}, {60 * NS_PER_S, "min"}, {NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {1000, "µs"},
@@ -383,7 +383,7 @@ static void add_tick_label(struct buf *buf, uint64_t at, uint64_t tick, uint64_t
 	}
 	if (at == 0) {
 		buf_addc(buf, '0');
-	} else if (tick < NS_PER_S && span >= NS_PER_S) { // a tenth or more: there are few ticks
+	} else if (tick < NS_PER_S && span >= NS_PER_S) { // there are few ticks, so each is a tenth of a second or more
 		buf_printf(buf, "%llu.%llu s", ull(at / NS_PER_S), ull(at / (NS_PER_S / 10) % 10));
 	} else {
 		buf_printf(buf, "%llu %s", ull(at / units[unit].ns), units[unit].name);

@@ -9,7 +9,7 @@
 
 enum { TEXT_COMMAND = 160 }; // bytes of a command that a bar shows
 
-// Chooses what is merged: nothing, or what is too narrow to be seen, and the shortest of what is too much.
+// Chooses which attempts are merged: none; or those that are too narrow to be seen, and the shortest if there are too many.
 static void choose_shortest(struct timeline *timeline, const struct first_pass *first_pass) {
 	if (timeline->group > 1) {
 		timeline->shortest = UINT64_MAX; // bars would overlap
@@ -64,7 +64,7 @@ static struct cell *spread(const struct timeline *timeline, struct cell *cells, 
 	return &cells[last < columns ? last : columns - 1];
 }
 
-// Adds that the class had `nslots` slots in that time.
+// Adds to the strip of shares that the class had `nslots` slots in that time.
 static void add_share(struct timeline *timeline, unsigned class, unsigned nslots, uint64_t from, uint64_t to) {
 	nslots = nslots < 1 ? 1 : nslots < timeline->slots ? nslots : timeline->slots;
 	spread(timeline, timeline->shares, TIMELINE_SHARES, class, from, to, (double)nslots / timeline->slots);
@@ -105,11 +105,11 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 	attempt_add_command(buf, "\n", attempt, TEXT_COMMAND);
 }
 
-// Returns the event time since which the slot in use at that moment has existed; 0: since the start of the run.
+// Returns the event time since which the slot of the lane, which is in use at `at`, has existed; 0: since the start of the run.
 static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint64_t at) {
 	const struct run_stats *stats = timeline->palette->stats;
 	unsigned slot = lane - timeline->nslotless + 1;
-	if (timeline->attempts.rows) { // nobody knows since when the machine was there
+	if (timeline->attempts.rows) { // it is not known since when the machine was there
 		return timeline->lane_ends[lane] == 0 ? at : 0;
 	}
 	if (lane < timeline->nslotless || timeline->group > 1 || stats->run.slots == 0 || slot <= stats->least_slots) {
@@ -164,7 +164,7 @@ static void put(struct timeline *timeline, unsigned lane, unsigned class, unsign
 	timeline->lane_ends[lane] = attempt->to;
 }
 
-// Puts a job of several slots: the log names one slot, so the others are lanes in which nothing ran meanwhile.
+// Puts a job of several slots into further lanes: the log names one of its slots only, so lanes in which nothing ran meanwhile are taken.
 static void put_more(struct timeline *timeline, unsigned own, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	unsigned left = attempt->nslots - 1, lane = timeline->nslotless, end = timeline->nlanes;
 	if (timeline->attempts.rows) {

@@ -1,8 +1,8 @@
-// Computes the bars of a run's attempts in their lanes, and the share of the slots that each batch had over time, in bounded
-// memory, whatever draws them.
+// Computes the bars of a run's attempts in their lanes, and the share of the slots that each batch had over time, for any
+// form of drawing. The memory is bounded.
 //
-// If there are more than TIMELINE_ALL bars, those narrower than half a pixel, and the shortest beyond TIMELINE_BARS, are
-// merged: each lane has columns, and a column says which part of its time each class of batches had.
+// If there are more than TIMELINE_ALL bars, bars narrower than half a pixel are merged, and so are the shortest beyond
+// TIMELINE_BARS: each lane has columns, and a column says which part of its time each class of batches had.
 
 #pragma once
 
@@ -25,13 +25,13 @@ struct first_pass {
 	uint64_t durations[BUCKETS(FIRST_PASS_BITS)]; // bars by their length
 };
 
-// Begins the pass; it must stay in its place until machines_fini(&first_pass->machines).
+// Begins the pass. *first_pass must not be moved until machines_fini(&first_pass->machines), which frees what it has.
 void first_pass_init(struct first_pass *first_pass);
 
 // An event_fn: counts attempts, and slots that were lent; `arg` is the struct first_pass.
 void first_pass_on_event(void *arg, const struct event *event);
 
-// Ends the pass, once.
+// Ends the pass, after the last event. To be called once.
 void first_pass_finish(struct first_pass *first_pass);
 
 // Returns the smallest length in nanoseconds such that at most `most` bars are as long or longer; 0 if there are no more bars than that.
@@ -59,7 +59,7 @@ void palette_init(struct palette *palette, const struct run_stats *stats);
 // Returns the class of the batch of that name; PALETTE_OTHERS for a batch that stats->batches does not name.
 unsigned palette_class(const struct palette *palette, const char *batch);
 
-// "#0072B2"
+// Returns the colour of the class, such as "#0072B2". Static text.
 const char *palette_colour(unsigned class);
 
 // ---- timeline.c ----
@@ -68,7 +68,7 @@ enum {
 	TIMELINE_WIDTH = 1000,   // pixels
 	TIMELINE_ALL = 5000,     // with no more bars than this, none is merged
 	TIMELINE_BARS = 8000,    // if some are merged: about so many bars remain
-	TIMELINE_LANES = 320,    // more slots than that share lanes
+	TIMELINE_LANES = 320,    // if there are more slots, several share a lane
 	TIMELINE_CELLS = 40000,  // the most columns of all lanes together
 	TIMELINE_SHARES = 500,   // columns of the strip of shares
 	TIMELINE_LEAD = 6,       // pixels of waiting that are worth a line: starting a job takes less
@@ -109,13 +109,13 @@ struct timeline {
 	unsigned slots;          // the highest number of slots
 	unsigned group;          // number of slots that share a lane
 	unsigned nslotless;      // lanes of attempts without a slot, drawn above those of the slots
-	unsigned nlanes;         // all lanes, with these
+	unsigned nlanes;         // all lanes, those without a slot included
 	struct bar *bars;        // in the order of their ends
 	size_t nbars, bar_cap;
 	uint64_t shortest;       // nanoseconds: shorter attempts are merged
 	uint64_t merged;         // number of merged attempts
 	unsigned seen;           // the flags (enum bar_flag) that occur, also of what was merged
-	size_t columns;          // of a lane
+	size_t columns;          // columns of a lane
 	struct cell *cells;      // [lane * columns + column]; NULL if nothing is merged
 	struct cell shares[TIMELINE_SHARES]; // the part of `slots` that each class had
 	uint64_t *lane_ends;     // event time of each lane's last end so far

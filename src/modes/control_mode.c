@@ -47,7 +47,7 @@ static int connect_to(const char *name, const char *socket, struct buf *error) {
 	return fd;
 }
 
-// True in a job on another machine than its run, which cannot be reached from there.
+// True if this process is in a job on another machine than the run, which cannot be reached from there.
 static bool is_elsewhere(void) {
 	const char *login = getenv("PARALLEL_SSHLOGIN");
 	return login && *login && strcmp(login, ":") != 0;
@@ -144,8 +144,8 @@ static int send_request(const struct options *options, const struct context *con
 
 // ---- the answer ----
 
-// Reads the answer into *in and waits for all of it: *ret_answer, with *ret_text in *in. If a request that the run answers at once
-// has no answer after a timeout, it says so and goes on waiting. Returns false if the connection ended before.
+// Waits for the whole answer and reads it into *in: *ret_answer, with *ret_text in *in. If a request that the run answers at once
+// has no answer after a timeout, warns and goes on waiting. Returns false if the connection ended before the answer.
 static bool await_answer(int fd, const struct options *options, const char *what, struct buf *in, struct frame *ret_answer,
                          const char **ret_text) {
 	const char *name = options->control.run;
@@ -186,7 +186,7 @@ static int show_answer(const char *what, const struct frame *answer, const char 
 }
 
 int control_ask(const struct options *options, const struct context *context) {
-	const char *what = option_table[options->control.request].name, *text; // messages call the request so
+	const char *what = option_table[options->control.request].name, *text; // `what`: the name of the request in messages
 	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
 	struct lease_id id;
 	struct frame answer;

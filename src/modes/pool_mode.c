@@ -1,4 +1,4 @@
-// Pool mode: one command in a slot of a pool, and what is in the pool.
+// Pool mode: runs one command in a slot of a pool (--single), or shows what is in the pool (--status).
 
 #include "modes/modes.h"
 
@@ -34,8 +34,8 @@ enum { EXIT_TIMED_OUT = 124, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // a
 
 // ---- waiting ----
 
-// Appends the text, cut to at most so many columns. If the first holder of slots does not fit, its command is cut, and not the
-// pid behind that.
+// Appends the text, cut to at most `columns` columns. If the first holder of slots in it does not fit, its command is cut, but
+// not the pid behind the command.
 static void add_holder_cut(struct buf *line, const char *text, size_t columns) {
 	const char *pid = strstr(text, "' (pid "), *end = pid ? strchr(pid, ')') : NULL;
 	size_t tail = end ? (size_t)(end + 1 - pid) : 0;
@@ -47,7 +47,7 @@ static void add_holder_cut(struct buf *line, const char *text, size_t columns) {
 	}
 }
 
-// Draws the rank in the pool's line on the terminal. It is shown only while this process is in the foreground.
+// Draws the line with the rank among those that wait for the pool. It is shown only while this process is in the foreground.
 static void show_rank(const struct options *options, const struct client_event *event) {
 	struct winsize size = {0};
 	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
@@ -58,7 +58,7 @@ static void show_rank(const struct options *options, const struct client_event *
 	(void)screen_draw(NULL, buf_str(&line), 1);
 }
 
-// Answers signals while the command waits for a slot, or, if `client` is NULL, for memory. A signal that ends runs ends this process.
+// Answers signals while the command waits for a slot; or for memory, if `client` is NULL. A signal that ends runs ends this process.
 static void answer_signals(struct client *client, int signal_fd) {
 	int signal;
 	while ((signal = signals_next(signal_fd)) != 0) {
@@ -133,8 +133,8 @@ static enum awaited await_lease(struct client *client, const struct options *opt
 	}
 }
 
-// Waits until there is room for what the command needs (--memory) beside the jobs of the runs in the pool. The caller calls
-// memory_claim_close(), and then memory_fini().
+// Waits until there is memory for what the command needs (--memory) beside the jobs of the runs in the pool. The caller
+// then has to call memory_claim_close(), and memory_fini() after that.
 static void await_memory(const struct client *client, const struct options *options, int signal_fd, struct memory *memory,
                          struct memory_claim *claim) {
 	uint64_t again;
@@ -153,14 +153,14 @@ static void await_memory(const struct client *client, const struct options *opti
 
 // ---- the command ----
 
-// Hands signals on to the command, but for those that were typed at the terminal, which the command gets by itself. A stop gives
+// Hands signals on to the command, except those typed at the terminal, which the command gets by itself. Before a stop, gives
 // the spare slots back. Returns for how many nanoseconds this process was stopped.
 static uint64_t hand_on_signals(const struct plain_child *child, struct jobserver_spare *spare, int signal_fd) {
 	uint64_t stopped = 0;
 	int signal;
 	while ((signal = signals_next(signal_fd)) != 0) {
 		if (!signals_typed() && signal != SIGCONT) {
-			kill(child->pid, signal); // it is not waited for yet, so the number is still its own
+			kill(child->pid, signal); // the command was not waited for yet, so the pid is still its own
 		}
 		if (signal == SIGTSTP && spare) {
 			(void)jobserver_spare_tick(spare, /* offers */ false);
@@ -202,8 +202,8 @@ static void limit_step(struct time_limit *limit, const struct options *options, 
 	limit->due = term_seq_due(seq, limit->nsent++, now);
 }
 
-// Answers the server of a pool whose number of slots is found by measuring (-j auto): sends how busy the command is. With
-// `spares` no more than `width` processors count, because spare slots count as busy by themselves.
+// Answers the server of a pool that finds its number of slots by measuring (-j auto): sends how busy the command is. With
+// `spares`, at most `width` processors count, because spare slots count as busy by themselves.
 static void send_observation(struct client *client, const struct plain_child *child, uint32_t width, bool spares, struct activity *activity) {
 	uint64_t used = thread_cpu_ns();
 	unsigned alive;
@@ -248,7 +248,7 @@ static bool attend(struct client *client, const struct options *options, struct 
 		if (!has_ended || left) {
 			limit_step(&limit, options, child);
 		}
-		left = has_ended && limit.nsent > 0 && limit.due != TIME_NEVER ? pidfd_set_running(&limit.targets) : NULL; // may still get a signal
+		left = has_ended && limit.nsent > 0 && limit.due != TIME_NEVER ? pidfd_set_running(&limit.targets) : NULL; // a process due a signal
 		struct client_event event = {.type = CLIENT_RANK};
 		while (client && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
 			event = client_next(client);
@@ -283,7 +283,7 @@ static int run_command(struct client *client, const struct options *options, str
 	}
 	for (int fd = 0; fd <= 2; ++fd) {
 		if (context->closed & 1 << fd) {
-			(void)fcntl(fd, F_SETFD, FD_CLOEXEC); // the command gets it closed, as this process did
+			(void)fcntl(fd, F_SETFD, FD_CLOEXEC); // the command gets the descriptor closed, as this process did
 		}
 	}
 	if (plain_child_start(path, options->command, context, buf_str(&cookie), &child, &error) != 0) {
@@ -339,7 +339,7 @@ static int run_single(struct client *client, const struct options *options, uint
 	enum awaited awaited = AWAITED_NOBODY;
 	struct memory memory;
 	struct memory_claim claim = {.is_open = false};
-	if (client && options->pool.memory > 0) { // first: what waits for memory must hold no slot, which jobs that have the memory may need
+	if (client && options->pool.memory > 0) { // before a slot: while the command waits for memory, jobs that have the memory may need the slot
 		await_memory(client, options, signal_fd, &memory, &claim);
 	}
 	if (client) {
@@ -393,7 +393,7 @@ static bool next_line(const char **at, struct client_line *ret_line) {
 
 static void add_text_line(struct buf *out, const struct client_line *line) {
 	FP_CLEANUP(buf_fini) struct buf time = BUF_INIT;
-	const unsigned where = line->lens[0] > 0 ? 0 : 1; // its batch, or its directory
+	const unsigned where = line->lens[0] > 0 ? 0 : 1; // index in `texts`: the batch if there is one, else the directory
 	text_add_time(&time, (uint64_t)(line->seconds * (double)NS_PER_S));
 	buf_printf(out, "%6u  %5u  %4u  %5u  ", line->pid, line->slots, line->lent, line->wanted);
 	buf_printf(out, line->rank > 0 ? "%5u" : "    -", line->rank);
@@ -413,8 +413,8 @@ static void add_json_line(struct buf *out, const struct client_line *line) {
 	buf_addc(out, '}');
 }
 
-// Appends what the server has reported; without a client, a pool that nobody uses, with as many slots as one without --pool-slots
-// has at first.
+// Appends what the server has reported; or, without a client, that nobody uses the pool, with the number of slots that it would
+// have without --pool-slots.
 static void add_status(struct buf *out, const char *pool, bool is_json, const struct client *client, const struct client_event *report) {
 	const struct slots_bounds bounds = client ? client_state(client)->bounds : (struct slots_bounds){0};
 	const unsigned slots = client ? client_state(client)->slots : slots_usable_cpus();
@@ -450,7 +450,7 @@ static int show_status(struct client *client, const struct options *options) {
 	}
 	while (client && report.type != CLIENT_REPORT && report.type != CLIENT_LOST) {
 		report = client_next(client);
-		if (report.type == CLIENT_NOTHING) { // else the report may already be here, and the descriptor never readable again
+		if (report.type == CLIENT_NOTHING) { // only then: if the report is here already, the descriptor may never be readable again
 			struct pollfd poll_fd = {.fd = client_fd(client), .events = POLLIN};
 			(void)poll(&poll_fd, 1, -1);
 		}

@@ -77,8 +77,8 @@ static int open_input(const char *path) {
 	return 0;
 }
 
-// Forks a process in a session of its own, so that it gets no SIGHUP when the caller's terminal closes. Returns 0 in that process. In
-// this one, returns its pid once it has that session, or -1 with errno.
+// Forks a process with a session of its own, so that it gets no SIGHUP when the caller's terminal closes. Returns 0 in the new
+// process. In the calling process, returns its pid once it has that session, or -1 with errno.
 static pid_t go_to_background(void) {
 	int ends[2];
 	char there = 0;
@@ -94,15 +94,15 @@ static pid_t go_to_background(void) {
 	}
 	close(ends[1]);
 	if (pid > 0 && read_some(ends[0], &there, 1) != 1) {
-		errno = ECHILD; // the process was killed before it could say so
+		errno = ECHILD; // the process was killed before it could say that it has its session
 		pid = -1;
 	}
 	close(ends[0]);
 	return pid;
 }
 
-// Runs the command as a run of one job, in this process or in the background in another one. Returns the exit status; in the background
-// 0 once that process is there.
+// Runs the command as a run of one job: in this process, or in the background in a new one. Returns the exit status; in the background
+// 0 once the new process is there.
 static int run_command(struct semaphore *semaphore, struct options *options, struct context *context) {
 	pid_t pid = options->sem.foreground ? 0 : go_to_background();
 	if (pid < 0) {

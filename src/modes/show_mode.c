@@ -1,4 +1,4 @@
-// What is shown without running anything: a manifest (--check, --list), and what the log of a run says (--from-log).
+// Modes that show something and run nothing: a manifest (--check, --list), and what the log of a run says (--from-log).
 
 #include "modes/modes.h"
 
@@ -46,8 +46,8 @@ static int cannot_read(const char *path) {
 	return diag_error("cannot read '%s': %s", text_shows(path), strerror(errno));
 }
 
-// Copies the log `fd`, called `path`, into a file without a name. Returns the descriptor of that, which the caller closes, or -1
-// after a message.
+// Copies the log `fd`, called `path`, into a file without a name. Returns the descriptor of the copy, which the caller closes,
+// or -1 after a message.
 static int copy_log(int fd, const char *path) {
 	static char bytes[COPY_BYTES];
 	const char *dir = tmpfile_dir("/tmp");
@@ -70,7 +70,7 @@ static int copy_log(int fd, const char *path) {
 	return copy;
 }
 
-// Opens the log, or, if it is to be read more than once and is no file, a copy of it. Returns the descriptor, or -1 after a message.
+// Opens the log; or a copy of it, if it is to be read more than once and is no regular file. Returns the descriptor, or -1 after a message.
 static int open_log(const struct options *options) {
 	const char *path = options->from_log;
 	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);

@@ -116,7 +116,7 @@ one_by_one() {
 	echo nothing >stat
 	run_fairpar --load 1 echo ::: 1 2
 	assert_set 1 2
-	assert_eq "$(grep -c 'does not tell' <<<"$stderr")" 1
+	assert_eq "$(grep -c 'no figure in /proc' <<<"$stderr")" 1
 }
 
 @test "the real figures will do" {

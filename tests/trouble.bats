@@ -16,7 +16,7 @@ load helper
 	faults=$(printf 'spawn:1:EAGAIN,%.0s' {1..8}) # each from where the one before has ended; with pauses of 10 ms, then twice as long each time, up to 640 ms: 1.27 s
 	FAIRPAR_FAULT=${faults%,} run_fairpar -j1 echo ::: a b
 	assert_lines a b
-	assert_eq "$stderr" "fairpar: waiting for a process: Resource temporarily unavailable (ulimit -u)"
+	assert_eq "$stderr" "fairpar: cannot start a process yet: Resource temporarily unavailable (ulimit -u)"
 }
 
 @test "no processes left: every item runs or is named" {

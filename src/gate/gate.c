@@ -29,17 +29,17 @@ struct gate {
 	uint64_t next_start;     // not before this: --delay
 	double delay;            // nanoseconds
 	enum event_why why;      // of the last refusal
-	struct buf what;         // `why` in words, except for --delay; empty: the last answer was that a job may start
+	struct buf what;         // `why` in words; empty: the last answer was that a job may start, or that --delay holds it back
 	struct median *median;   // of the run times of the jobs that succeeded
 	struct slots_watch jobs_file;
-	atomic_uint_least64_t timeout; // by the median, ns; 0: not known yet
+	atomic_uint_least64_t timeout; // of --timeout N%: N% of the median, ns; 0: not known yet
 
-	// for the thread that asks, one at a time, or with -S for the event loop
+	// for the thread that calls gate_ask(), one at a time; with -S for the event loop
 	double max_load;         // 0: any
 	struct slots_watch load_file;
 	bool swapping;
 	struct swapped swapped;
-	uint64_t swap_read_at;    // when it was last read; 0: never
+	uint64_t swap_read_at;    // when `swapped` was last read; 0: never
 	bool has_waited, has_missed; // the messages about a wait, and about a missing figure, were printed
 	uint64_t waits_since;    // when the published wait for all jobs began; 0: none is published
 	enum event_why published; // the reason of that wait
@@ -58,7 +58,7 @@ int gate_open(struct run *run, const char *jobs) {
 	struct slots_watch jobs_file;
 	slots_watch_open(&jobs_file, jobs);
 	if (options->tty) {
-		jobs_file.path = NULL; // one at a time, whatever the file says
+		jobs_file.path = NULL; // jobs run one at a time, whatever the file says
 	}
 	bool can_hold = options_watch_machine(options) || options->delay > 0;
 	if (options->dry_run || (!can_hold && !jobs_file.path && options->timeout_percent == 0)) {
@@ -95,11 +95,11 @@ void gate_close(struct run *run) {
 
 // ---- the checks, made without the lock: each check appends to `why` what keeps jobs from starting, or nothing ----
 
-// Says once that /proc does not tell the option's figure, with errno (0: it is not there): jobs do not wait for it.
+// Warns once that /proc has no figure for the option, with errno (0: the file lacks the figure): jobs then start without the check.
 static void report_missing(struct gate *gate, const char *option) {
 	int error = errno;
 	if (!gate->has_missed) {
-		diag_warn("--%s: /proc does not tell%s%s; jobs do not wait for it", option, error ? ": " : "", error ? strerror(error) : "");
+		diag_warn("--%s: no figure in /proc%s%s; jobs start without this check", option, error ? ": " : "", error ? strerror(error) : "");
 		gate->has_missed = true;
 	}
 }
@@ -109,7 +109,7 @@ static void check_load(struct gate *gate, struct buf *why) {
 	uint64_t load;
 	char *error;
 	if (option && slots_watch_changed(&gate->load_file) && load_parse(option, &gate->max_load, &error) != 0) {
-		diag_warn("%s; it stays at %g", error, gate->max_load);
+		diag_warn("%s; the limit stays at %g", error, gate->max_load);
 		free(error);
 	}
 	if (option && sysload_load(&load)) {
@@ -121,7 +121,7 @@ static void check_load(struct gate *gate, struct buf *why) {
 
 static void check_memory(struct gate *gate, struct buf *why) {
 	const struct options *options = gate->run->options;
-	uint64_t need = (uint64_t)options->memfree + options->memsuspend; // both, as GNU parallel has it
+	uint64_t need = (uint64_t)options->memfree + options->memsuspend; // the sum of both, as in GNU parallel
 	const char *option = options->memfree > 0 ? "memfree" : "memsuspend";
 	uint64_t bytes;
 	if (need > 0 && sysload_free(&bytes)) {
@@ -131,7 +131,7 @@ static void check_memory(struct gate *gate, struct buf *why) {
 	}
 }
 
-// Only two readings, some time apart, tell what was swapped.
+// Appends a reason if the machine is swapping; to find that out takes two readings, at least a second apart.
 static void check_swap(struct gate *gate, struct buf *why) {
 	struct swapped swapped;
 	uint64_t now = now_ns(), before = gate->swap_read_at;
@@ -152,7 +152,7 @@ static void check_swap(struct gate *gate, struct buf *why) {
 	}
 }
 
-// Appends why no job may start, as the first check that objects says it. Returns what events call this reason.
+// Appends the reason of the first check that keeps jobs from starting, or nothing. Returns the kind of this reason, for events.
 static enum event_why run_checks(struct gate *gate, struct buf *why) {
 	check_load(gate, why);
 	if (why->len == 0) {
@@ -167,7 +167,7 @@ static enum event_why run_checks(struct gate *gate, struct buf *why) {
 
 // ---- may the next job start? ----
 
-// Publishes that all jobs wait for `what`, or with NULL that they no longer do. *since: when the wait began; 0: it has not.
+// Publishes that all jobs wait, for the reason `what` (in words); or, if `what` is NULL, the end of that wait. *since: when the wait began; 0: none.
 static void publish_state(struct run *run, uint64_t *since, enum event_why why, const char *what) {
 	if (what && *since == 0) {
 		*since = now_ns();
@@ -296,7 +296,7 @@ void gate_note_end(struct gate *gate, const struct result *result) {
 	bool has_run = result->start > 0 && result->outcome != OUTCOME_SPAWN_ERROR && !result->lost;
 	mutex_lock(&gate->lock);
 	if (has_run && gate->run->options->delay_auto) {
-		// GNU parallel's --delay auto: nearly a third more where it was too fast, a tenth less where it may have been too slow
+		// GNU parallel's --delay auto: after a failure the delay grows by nearly a third, after a success it shrinks by a tenth
 		gate->delay *= result->outcome == OUTCOME_OK ? 0.9 : 1.3;
 	}
 	bool changed = count_time(gate, result);
@@ -340,7 +340,7 @@ static void make_room(struct gate *gate, uint64_t bytes) {
 static uint64_t watch_memory(struct gate *gate, uint64_t now) {
 	uint64_t bytes;
 	if (children_count(gate->run->children) == 0) {
-		return TIME_NEVER; // the first to start wakes the loop
+		return TIME_NEVER; // the first child that starts wakes the event loop
 	}
 	bool soon = atomic_exchange(&gate->check_soon, false);
 	if (soon || now >= gate->memory_due) {
@@ -352,7 +352,7 @@ static uint64_t watch_memory(struct gate *gate, uint64_t now) {
 	return gate->memory_due;
 }
 
-// With -S: whether a job may start here now. Returns when to look next.
+// With -S: checks whether a job may start on this machine now, and tells hosts/ the result. Returns when to check next.
 static uint64_t check_here(struct gate *gate, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	if (atomic_exchange(&gate->checks_here, false) || now >= gate->here_due) {

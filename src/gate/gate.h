@@ -1,14 +1,14 @@
 // The gate: whether the next job may start, by --delay, the load and the memory of the machine. The pool asks the gate (hooks.gate) before a job
 // has a slot, so a job that waits for the gate holds no slot. With -S each machine has a gate of its own (hosts/).
 //
-// The gate also suspends or ends running jobs when memory is short, ends those beyond --timeout N%, and rereads the file of -j FILE.
+// The gate also suspends or ends jobs when memory is short, ends jobs that run too long for --timeout N%, and rereads the file of -j FILE.
 
 #pragma once
 
 #include "state/run.h"
 #include "job/event.h"
 
-// Makes run->gate, if one of these options is given; `jobs` is the value of -j (borrowed). Returns 0, or -1 after a message.
+// Makes run->gate, if an option needs it; `jobs` is the value of -j (borrowed). Returns 0, or -1 after a message.
 int gate_open(struct run *run, const char *jobs);
 
 // Frees run->gate, which may be NULL, after the pool was destroyed.
@@ -20,7 +20,7 @@ bool gate_can_hold(const struct gate *gate);
 // Returns 0 if the next job of the run (`arg`) may start, else when to ask again (now_ns() time). Called by one thread at a time.
 uint64_t gate_ask(void *arg);
 
-// Returns why gate_ask() has last refused a start. From any thread.
+// Returns the kind of the reason for which gate_ask() last refused a start. From any thread.
 enum event_why gate_reason(struct gate *gate);
 
 // Appends why the next job may not start now, or nothing. `gate` may be NULL. From any thread.

@@ -354,7 +354,7 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // no longer, as nothing tells this process when other programs end processes
 	}
 	if (useful && alone_for >= NS_PER_S && !atomic_exchange(&children->has_reported, true)) {
-		diag_note("waiting for a process: %s%s", strerror(error), error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "");
+		diag_note("cannot start a process yet: %s%s", strerror(error), error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "");
 	}
 	mutex_lock(&children->lock);
 	++children->nwaiting;

@@ -384,7 +384,7 @@ void memory_wake(struct memory *memory) {
 
 // Says that jobs get no cgroups, and the cause if the user asked for them.
 static void report_admission(const struct memory *memory, const char *cause) {
-	const char *loss = "jobs only wait until that much memory is available";
+	const char *loss = "jobs only wait until the memory that they declare is available";
 	if (memory->asked_root) {
 		diag_warn("memory: cannot use FAIRPAR_CGROUP_ROOT '%s': %s; %s", text_shows(memory->asked_root), cause, loss);
 	} else {

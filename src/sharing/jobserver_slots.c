@@ -28,11 +28,11 @@ struct jobserver_slots {
 	char *bare_flags;          // $MAKEFLAGS for jobs that run beside the slots: without the jobserver
 	atomic_bool changed;       // the event loop is to look at the slots again
 	unsigned most;             // slots that the run may have
-	bool polls;                // of the event loop: it polls for tokens, because there is work for more slots
+	bool polls;                // for the event loop: whether to poll for tokens, because there is work for more slots
 
 	// a client
 	mutex lock;                // guards `held`; the worker pool has one slot more than `held` has tokens
-	struct held_tokens *held;  // in the memory of the guardian
+	struct held_tokens *held;  // in the memory that is shared with the guardian
 
 	// a server
 	struct jobserver_spare *spare; // in a pool
@@ -75,7 +75,7 @@ void jobserver_slots_begin(struct jobserver_slots *slots) {
 	if (slots && slots->serves) {
 		atomic_fetch_add(&slots->running, 1);
 		atomic_fetch_add(&slots->begun, 1);
-		jobserver_slots_check(slots); // other slots may be without work
+		jobserver_slots_check(slots); // while a job runs, slots without work become tokens
 	}
 }
 
@@ -109,7 +109,7 @@ static unsigned take_held(struct jobserver_slots *slots, unsigned n) {
 	unsigned taken = 0;
 	bool more = n > 0;
 	if (more) {
-		children_start_guardian(slots->children); // before the first token
+		children_start_guardian(slots->children); // it must run before the first token is taken
 	}
 	mutex_lock(&slots->lock);
 	while (more && taken < n) {
@@ -224,7 +224,7 @@ void jobserver_slots_tick(struct jobserver_slots *slots, bool readable) {
 		} else if (slots->out > 0) {
 			audit(slots);
 		}
-	} while (take_wanted(slots) > 0); // there may be no work any more for the new slots
+	} while (take_wanted(slots) > 0); // again, as the work for the new slots may have gone meanwhile
 }
 
 int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which) {
@@ -305,7 +305,7 @@ enum jobserver_found jobserver_slots_connect(const struct options *options, unsi
 	if (error) {
 		*ret_why = say_why(&flags, error);
 	}
-	if (!*ret_slots) { // cargo has a jobserver of its own for what it starts
+	if (!*ret_slots) { // cargo names its own jobserver to the programs that it starts in CARGO_MAKEFLAGS
 		jobserver_flags_fini(&flags);
 		*ret_slots = connect_by("CARGO_MAKEFLAGS", &flags, &ignored);
 	}
@@ -361,7 +361,7 @@ void jobserver_slots_return(struct jobserver_slots *slots) {
 	if (slots && slots->held) { // there is one thread only
 		(void)put_held(slots, UINT_MAX);
 	}
-	if (slots && slots->serves && !slots->spare) { // audit() looks only while slots are out
+	if (slots && slots->serves && !slots->spare) { // jobs may put in tokens while none are out, which audit() does not notice
 		unsigned found = take_out(slots, UINT_MAX);
 		warn_of_missing(found > slots->out ? (int)slots->out - (int)found : 0);
 	}

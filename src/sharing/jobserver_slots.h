@@ -9,7 +9,7 @@
 // and warns if jobs have kept some. With --pool tokens are spare slots of the pool instead (jobserver_spare.c), and the
 // run's own slots stay as they are.
 //
-// The worker pool always gets the number of slots that the run has so.
+// The worker pool is always told how many slots the run has by these rules.
 
 #pragma once
 
@@ -54,7 +54,7 @@ struct jobserver_slots *jobserver_slots_serve(const struct options *options, str
 // Has the guardian of the children (borrowed) clean up if this process is killed. To be called before the first child.
 void jobserver_slots_set_children(struct jobserver_slots *slots, struct children *children);
 
-// An attempt that takes a slot begins, or has ended: on its worker's thread. NULL-safe.
+// To be called when an attempt that takes a slot begins, and when it has ended, on its worker's thread. NULL-safe.
 void jobserver_slots_begin(struct jobserver_slots *slots);
 void jobserver_slots_end(struct jobserver_slots *slots);
 
@@ -106,14 +106,14 @@ void jobserver_spare_close(struct jobserver_spare *spare); // NULL-safe
 // ended, even if this one is killed. `pidfd` stays the caller's, which keeps it open.
 void jobserver_spare_set_process(struct jobserver_spare *spare, pid_t pid, int pidfd);
 
-// Return a descriptor to poll for POLLIN, or -1. The first is the connection to the server, the second the pipe while tokens are to be taken back.
+// Return descriptors to poll for POLLIN, or -1: the connection to the server; and the jobserver's pipe, while tokens are to be taken back.
 int jobserver_spare_fd(const struct jobserver_spare *spare);
 int jobserver_spare_token_fd(const struct jobserver_spare *spare);
 
-// Requests, offers and takes back tokens. `offers`: a job runs that may take tokens. To be called when one of these descriptors is readable or
+// Requests leases, offers tokens and takes them back. `offers`: a job runs that may take tokens. To be called when a descriptor above is readable or
 // `offers` has changed. Returns true if the connection was replaced: jobserver_spare_fd() is another descriptor now.
 bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers);
 
 // Takes all tokens out of the pipe and releases all leases. Called when no job runs, so that all tokens should be in the pipe. Returns
-// the number of tokens that are missing; below 0: of those that are too many.
+// the number of tokens that are missing; a negative number if there are too many.
 int jobserver_spare_reset(struct jobserver_spare *spare);

@@ -21,7 +21,7 @@ struct jobserver_spare {
 	unsigned most, wanted;     // the most leases at once; how many leases the server was asked for
 	pid_t pid;                 // the process that uses the leases
 	int pidfd;                 // of that process, or -1
-	bool polls;                // tokens are awaited in the pipe
+	bool polls;                // tokens are to be taken back as soon as jobs put them into the pipe
 	bool lost;                 // there is no server any more
 };
 

@@ -38,8 +38,8 @@ struct leases {
 	size_t nfree, free_cap;
 	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
 	unsigned yielding;         // attempts that have given their lease back until their output is read
-	unsigned unbacked;         // slots that have lost their lease: the next leases that come are for these slots, and bring no
-	                           // new slot, on which a later item would start while the earlier one still waits
+	unsigned unbacked;         // slots that have lost their lease: the next leases that come are for these slots and bring no new
+	                           // ones, as on a new slot a later item would start before the one that waits on the old slot
 	unsigned wanted;           // how many leases the server was asked for
 	uint64_t slow;             // when a message says that the run waits for its first lease; 0: it does not wait yet
 	bool lost;                 // there is no server: one job at a time, without a lease
@@ -146,7 +146,7 @@ static void take(struct leases *leases, struct live_attempt *attempt) {
 	}
 }
 
-// True if the next job of the run gets the lease of a job that has ended; false if another client waits for it.
+// True if the next job of the run gets the lease of a job that has ended; false if the lease goes back, as another client waits.
 static bool keeps_lease(const struct leases *leases, uint64_t since) {
 	if (leases->lost) {
 		return leases->held == 1;
@@ -182,7 +182,7 @@ static void give(struct leases *leases, const struct live_attempt *attempt) {
 	if (keeps) {
 		return;
 	}
-	// The slot goes first: the lease that comes next must not start an item beside this one, whose output is not written yet.
+	// The slot is removed first: else the next lease would add a slot, and start an item beside this one, whose output is not written yet.
 	pool_add_slots(leases->pool, -1);
 	mutex_lock(&leases->lock);
 	bool remains = release(leases, attempt->lease.id);
@@ -444,7 +444,7 @@ int leases_open(const struct options *options, struct context *context, unsigned
 		*ret_bounds = (struct slots_bounds){1, 1};
 		return status ? -1 : 0;
 	}
-	context_set_env(context, "FAIRPAR_POOL", pool ? leases->source : ""); // the pool that fairpars in its jobs ask for slots
+	context_set_env(context, "FAIRPAR_POOL", pool ? leases->source : ""); // the pool that fairpars in jobs ask for slots
 	guardian_keep(GUARDIAN_SLOTS, client_fd(leases->client));
 	*ret_bounds = bound_slots(leases, options, *slots, slots);
 	leases->most = ret_bounds->most; // not the present number of slots: the server raises that only while somebody waits for slots

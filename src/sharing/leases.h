@@ -5,7 +5,7 @@
 // other; else it releases the lease at the end of a job, once it has held the lease for 5 ms, and asks for another one. A job
 // starts only after the server knows that its lease is in use (slots/client.h).
 //
-// The worker pool gets one slot more after a lease has come, and one less before a lease is released: so each item that runs has a
+// The worker pool gets a slot after a lease has come, and loses one before a lease is released: so each item that runs has a
 // lease.
 
 #pragma once
@@ -41,8 +41,8 @@ struct observation;
 // The fewest is 0 if the number is not known: the run above is a client of make's jobserver, and *slots is only an upper bound.
 //
 // Returns -1 after a message, or 0. The caller frees *ret_leases with leases_close(). *ret_leases is NULL, with *slots 1, if there is
-// no server: for a pool after a warning; for a run above after a warning if that run is there and does not answer, else silently, and
-// this run has slots of its own.
+// no server. Then for a pool a warning was printed. For a run above, this run has slots of its own; a warning was printed only if that
+// run is there and does not answer.
 int leases_open(const struct options *options, struct context *context, unsigned *slots, struct slots_bounds *ret_bounds,
                 struct leases **ret_leases) FP_NODISCARD;
 
@@ -53,13 +53,13 @@ bool leases_adapt(const struct leases *leases);
 // before the first child of `children`.
 void leases_share_memory(const struct leases *leases, struct children *children);
 
-// leases_begin() waits for a lease for an attempt, and names it in config->env, which lasts until leases_end(). Returns false if
-// leases_terminate() was called before there was one: the attempt is cancelled. leases_end() gives the lease back, if the attempt has
-// got one. On the attempt's thread; `leases` may be NULL.
+// leases_begin() waits for a lease for an attempt, and names the lease in config->env, which lasts until leases_end(). Returns false if
+// leases_terminate() was called before a lease came: the attempt is cancelled. leases_end() gives the lease back, if the attempt has
+// one. On the attempt's thread; `leases` may be NULL.
 bool leases_begin(struct leases *leases, struct child_config *config, struct live_attempt *attempt) FP_NODISCARD;
 void leases_end(struct leases *leases, struct live_attempt *attempt);
 
-// No attempt gets a lease any more; clean-ups run without one. NULL-safe.
+// From now on no attempt gets a lease, and clean-up commands (child_config.cleanup) run without a lease. NULL-safe.
 void leases_terminate(struct leases *leases);
 
 // Sets the worker pool (borrowed), which was created with `slots` slots; these are removed until leases come. `wake_fd` wakes

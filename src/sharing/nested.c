@@ -272,7 +272,7 @@ static void drop(struct queue *queue, void *data, size_t size) {
 
 static const struct work_type work_lend = {.name = "lend", .run = lend, .drop = drop};
 
-// Gives slots that items lend and nobody uses back to the run.
+// Ends items that lend slots which nobody uses: the slots go back to the run.
 static void return_free(struct nested *nested) {
 	struct lease_stat stat;
 	lease_stat(nested->sessions.table, &stat);
@@ -290,7 +290,7 @@ struct wanting {
 	uint32_t wanted;           // of all clients so far
 };
 
-// Submits as many items as leases are wanted. They count as submitted by the worker of the job in which they are wanted.
+// Submits an item for each lease that is wanted, on behalf of the worker whose job's fairpar wants it.
 static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 	struct wanting *wanting = arg;
 	struct nested *nested = wanting->nested;
@@ -302,7 +302,7 @@ static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 		.type = &work_lend,
 		.data = &nested,
 		.size = sizeof(nested),
-		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_TOKEN, // WORK_NO_TOKEN: it is no start of a job of its batch
+		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_TOKEN, // WORK_NO_TOKEN: this is no start of a job, so --rate does not count it
 		.id = loan ? loan->attempt : root,
 	};
 	while (attempt && nested->submitted < most) {
@@ -332,12 +332,12 @@ void nested_add_polls(struct nested *nested, struct polls *polls) {
 uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 	uint64_t next = TIME_NEVER;
 	mutex_lock(&nested->lock);
-	const uint64_t now = now_ns(); // with the lock: not before the time of a nested_end()
+	const uint64_t now = now_ns(); // read with the lock, so not before the time of any nested_end() whose effects are seen
 	connections_serve(&nested->connections, polls, now);
 	if (nested->sessions.n > 0 || !list_is_empty(&nested->ended) || !list_is_empty(&nested->lendings)) {
 		free_ended(nested);
 		end_loans(nested, now);
-		if (!list_is_empty(&nested->lendings)) { // if the run has work it gets slots back: its items and those that lend slots take turns
+		if (!list_is_empty(&nested->lendings)) { // if the run has work, it gets slots back, as its items and items that lend slots take turns
 			nested->sessions.others_wait = pool_demand(nested->pool, 1) > 0;
 			if (nested->sessions.others_wait) {
 				return_free(nested);

@@ -1,8 +1,8 @@
 // Lends slots of a run to the fairpars in its jobs (nested runs): together they use no more slots than the run has.
 //
-// A fairpar in a job finds $FAIRPAR_SOCK and connects (sharing/leases.c is that side). First it borrows the slot of its own job, which
-// only waits for it. For each further slot an item (WORK_LENT) is queued in the batch of that job: in its turn the item takes a slot,
-// and lends the slot to the fairpar until that gives it back.
+// A fairpar in a job connects to $FAIRPAR_SOCK (sharing/leases.c is its side). First it borrows the slot of its own job, as this job
+// does nothing but wait for it. For each further slot an item (WORK_LENT) is queued in the batch of the job: in its turn the item takes
+// a slot, and lends the slot to the fairpar until the fairpar gives it back.
 
 #pragma once
 
@@ -34,11 +34,11 @@ struct run_lease {
 };
 
 // An attempt at a job while it runs. It is in the memory of its worker, which makes it before the process is started
-// (child_config.origin). The attempts of a run stand in a table, where --status, nested runs, waits and leases find them. A field
-// is constant while the attempt stands there, unless it is said to change.
+// (child_config.origin). The attempts of a run stand in a table, where --status, nested runs, waits and leases find them. While an
+// attempt is in the table, its fields are constant, except for those below "these change".
 struct live_attempt {
 	struct list link;         // in the table
-	uint64_t number, nonce;   // by which its processes name the attempt, see nested_add_variable(); 0: there is no table
+	uint64_t number, nonce;   // name the attempt in its processes' environment, see nested_add_variable(); 0: there is no table
 	struct worker *worker;    // runs the attempt
 	const struct job *job;
 	struct event_job id;      // how events name the attempt
@@ -47,10 +47,10 @@ struct live_attempt {
 	bool has_slot;            // false: the attempt runs beside the slots
 	bool has_terminal;        // the attempt has the terminal for itself (--tty)
 	atomic_int pid;           // of its process; 0: not started yet
-	atomic_bool awaited;      // child_config.awaited
+	atomic_bool awaited;      // another job waits for this one (memory_claim.awaited)
 
 	// these change: by nested.c, the last two by waits.c; with nested_lock()
-	bool leased;              // a fairpar in it has connected: until nobody uses its slot any more, the slot is a lease in the table of nested.c
+	bool leased;              // its slot is a lease in the table of nested.c: since a fairpar in it connected, until nobody uses the slot
 	unsigned nwaits;          // waits that are under way
 	enum {
 		KEEPS_SLOTS,          // it has its slots
@@ -83,8 +83,8 @@ void nested_set_take_over(struct nested *nested, bool (*take_over)(void *arg, co
 // Accepts clients on this listening socket, too, and closes it in nested_close(); does nothing for -1.
 void nested_listen(struct nested *nested, int fd);
 
-// Sets the worker pool (borrowed) whose slots are lent; the descriptor that wakes the event loop; and the function that
-// is called on the event loop's thread when a lent slot has come back, to publish that.
+// Sets the worker pool (borrowed) whose slots are lent; the descriptor that wakes the event loop; and the function that publishes
+// that a lent slot has come back, which is called on the event loop's thread.
 void nested_attach(struct nested *nested, struct pool *pool, int wake_fd, void (*publish)(void *arg, const struct event_lent *lent),
                    void *arg);
 
@@ -93,15 +93,15 @@ void nested_attach(struct nested *nested, struct pool *pool, int wake_fd, void (
 // them. Any thread.
 void nested_add_variable(struct nested *nested, struct live_attempt *attempt, struct buf *vars);
 
-// With `withheld`, the slot of that attempt is not lent to fairpars in it any more, because the attempt waits for other jobs, which
-// use the slot meanwhile. Without, the slot may be lent again. Returns false, and changes nothing, if a fairpar borrows the slot just
+// `withheld` true: the slot of that attempt is not lent to fairpars in it any more, because the attempt waits for other jobs, which
+// use the slot meanwhile. False: the slot may be lent again. Returns false, and changes nothing, if a fairpar borrows the slot just
 // now. With the lock.
 bool nested_withhold(struct nested *nested, struct live_attempt *attempt, bool withheld);
 
 // Tells the fairpars in jobs that the run has `slots` slots now, because of `reason`. From the event loop. NULL-safe.
 void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_reason reason);
 
-// Returns how many slots the items hold that lend them to fairpars (WORK_LENT). Any thread. NULL-safe.
+// Returns how many slots are held by items that lend them to fairpars (WORK_LENT). Any thread. NULL-safe.
 unsigned nested_lent(struct nested *nested);
 
 // For the event loop: nested_add_polls() adds its descriptors. nested_tick() serves the connections, called whenever the loop

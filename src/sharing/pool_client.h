@@ -19,11 +19,11 @@ enum { EXIT_NO_SLOT = 75 }; // of --pool-wait: EX_TEMPFAIL of sysexits.h
 //	with *ret_status 0, for --status, silently: there is no server
 struct client *pool_client_open(const struct options *options, int *ret_status) FP_NODISCARD;
 
-// Lets this process count the memory that jobs of the pool's other clients need, and tell those how much its own jobs need.
+// Makes this process count the memory that jobs of the pool's other clients need, and tell these clients how much its own jobs need.
 struct memory;
 void pool_client_share_memory(const struct client *client, const char *pool, struct memory *memory);
 
-// Appends "WHAT slot of pool NAME: 2nd of 3, held by …", from an event CLIENT_RANK. With `pool` NULL it names the run that this one runs in.
+// Appends "WHAT slot of pool NAME: 2nd of 3, held by …", from an event CLIENT_RANK. If `pool` is NULL, names the run in whose job this one is.
 void pool_client_add_rank(struct buf *buf, const char *what, const char *pool, const struct client_event *event);
 
 // Prints the text of pool_client_add_rank() as a message, and how to see more.

@@ -39,7 +39,7 @@ struct client {
 	struct client_config config;
 	char *dir, *label;         // the working directory, and what runs
 	struct pool_dir pool_dir;
-	enum { SEARCHES, GREETS, WELCOME } state; // looks for a server again at `due`; waits for the answer to HELLO; has the answer
+	enum { SEARCHES, GREETS, WELCOME } state; // SEARCHES: looks for a server again at `due`; GREETS: waits for the answer to HELLO; WELCOME: has it
 	uint64_t due;              // in state SEARCHES: when to look for a server again; TIME_NEVER otherwise, and after CLIENT_LOST
 	unsigned pause_ms;         // the last pause before `due`
 	bool awaits_lock;          // another process has the lock: it starts or ends a server
@@ -57,7 +57,7 @@ struct client {
 
 // ---- frames ----
 
-// Sends a frame with a text and a descriptor (-1: none). If the connection has ended (client->fd may be -1), the next read tells that.
+// Sends a frame with a text and a descriptor (-1: none). If the connection has ended (client->fd may be -1), the next read finds that.
 static void send_with(const struct client *client, struct frame frame, const void *text, size_t len, int fd) {
 	while (frame_send(client->fd, frame, text, len, fd) != 0 && errno == EAGAIN) {
 		(void)poll(&(struct pollfd){.fd = client->fd, .events = POLLOUT}, 1, -1);
@@ -135,14 +135,14 @@ static void introduce(struct client *client) {
 	}
 }
 
-// Reads the answer to HELLO, the first frame that comes. Returns 0, also if it has not come yet; else an errno, and puts the reason into
-// client->error, or "" if the errno says it.
+// Reads the answer to HELLO, which is the first frame that comes. Returns 0, also if the answer has not come yet; else an errno, with the
+// reason in client->error, which is empty if the errno says enough.
 static int hear_welcome(struct client *client) {
 	struct frame frame;
 	const char *text;
 	bool open = fill(client);
 	if (!frame_next(&client->in, &client->at, &frame, &text)) {
-		return open ? 0 : connect_again(client); // the server was about to end
+		return open ? 0 : connect_again(client); // a server that was about to end has hung up
 	}
 	if (frame.type == FRAME_WELCOME) {
 		client->said = (struct client_state){
@@ -161,7 +161,7 @@ static void greet(struct client *client, int fd) {
 	client->fd = fd;
 	client->state = GREETS;
 	client->pause_ms = 0;
-	introduce(client); // if the server has hung up, hear_welcome() finds that
+	introduce(client); // if the server has hung up, hear_welcome() notices
 }
 
 // Takes the locks, and starts a server. Returns 0, or an errno: EWOULDBLOCK if another process has one of the locks.
@@ -180,8 +180,8 @@ static int start_server(const struct client *client) {
 	return error;
 }
 
-// Looks for a server, and if there is none, starts one. Returns as hear_welcome() does; while another process starts or ends a server, or
-// the server is busy, it is to be called again when it is client->due.
+// Looks for a server, and if there is none, starts one. Returns as hear_welcome() does. Returns 0 in state SEARCHES if another process is
+// starting or ending a server, or if the server is busy: the caller calls it again at client->due.
 static int search(struct client *client) {
 	const struct client_config *config = &client->config;
 	buf_reset(&client->in);
@@ -370,7 +370,7 @@ static void forget_held(struct client *client, uint64_t number) {
 	}
 }
 
-// Takes in a frame of the server. Returns the event that it is for the owner of the client, or CLIENT_NOTHING.
+// Handles a frame of the server. Returns the event that tells the owner of the client of it, or CLIENT_NOTHING.
 static struct client_event on_frame(struct client *client, const struct frame *frame, const char *text) {
 	struct client_event event = {.type = CLIENT_NOTHING, .rank = (unsigned)frame->a, .taken = (unsigned)frame->a, .waiting = (unsigned)frame->b};
 	struct held *held;
@@ -395,7 +395,7 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 		return event;
 	case FRAME_LAST:
 		held = find_held(client, frame->a);
-		if (held) { // if not, the lease has been given back meanwhile
+		if (held) { // else the lease has been given back meanwhile
 			held->last = true;
 			send_use(client, held);
 		}
@@ -435,7 +435,7 @@ static struct client_event next_frame(struct client *client) {
 	return event;
 }
 
-// Goes on to look for another server. `error`: the errno of the last step, or 0; if it is set, the client is lost.
+// Goes on looking for another server. `error`: the errno of the last step, or 0. After an error returns CLIENT_LOST.
 static struct client_event seek(struct client *client, int error) {
 	error = error || client->state == WELCOME ? error : go_on(client, 0);
 	if (!error) {

@@ -3,10 +3,10 @@
 //
 // This process may be stopped at any moment, and the server may then revoke a lease (lease_revoke()). So a lease is used in three steps:
 // client_use() tells the server, and checks that the lease was not revoked; only then the job is started; client_release() gives the lease
-// back. Before that, other jobs may run on it one after another (client_use_again()), and the server is not told of each. If the server
-// could lend the lease to a client that runs below the present job, it asks this client to make that job the last one on the lease.
+// back. Between the two, other jobs may run on the lease one after another (client_use_again()), and the server is not told of each. If the
+// server could lend the lease to a client that runs below the present job, it asks this client to make that job the last one on the lease.
 //
-// Here, as wherever this room opens what processes share, `error` takes the message of a failure.
+// In this header and in the other ones of src/slots, a parameter `error` is a buffer to which a failing call appends its message.
 
 #pragma once
 
@@ -27,7 +27,7 @@ struct observation;
 #define CLIENT_SLOW (3 * NS_PER_S)
 
 struct client_config {
-	const char *pool;      // the name of the pool, a valid one (slots/pool_dir.h); or NULL: the client of a run
+	const char *pool;      // the valid name (slots/pool_dir.h) of the pool; NULL: the slots come from a run
 	const char *socket;    // if `pool` is NULL: the socket of the run (socket_connect())
 	struct slots_bounds bounds; // bounds of the number of slots, if this client starts the server; most 0: as many slots as CPUs
 	const char *batch;     // the name of its batch; NULL: a batch of its own
@@ -74,7 +74,7 @@ void client_close(struct client *client); // NULL-safe. Gives all its leases bac
 // client_next().
 int client_fd(const struct client *client);
 
-// Returns when to call client_next() if client_fd() does not become readable before (now_ns() time), or TIME_NEVER.
+// Returns when (now_ns() time) to call client_next() even if client_fd() is not readable until then, or TIME_NEVER.
 uint64_t client_due(const struct client *client);
 
 // Returns the path of the file in which the clients of the pool tell each other how much memory their jobs need
@@ -96,7 +96,7 @@ const struct client_state *client_state(const struct client *client); // borrowe
 void client_want(struct client *client, unsigned n, unsigned width);
 
 // Asks for a CLIENT_REPORT, or for a CLIENT_RANK. The CLIENT_RANK comes after all leases that the server can grant the client
-// at once; its `rank` is 0 if the client waits for none then.
+// at once; its `rank` is 0 if the client does not wait for further leases.
 void client_ask(struct client *client, enum client_event_type type);
 
 // Answers CLIENT_OBSERVE (slots/protocol.h).
@@ -106,14 +106,14 @@ void client_send_observation(struct client *client, const struct observation *ob
 struct client_event client_next(struct client *client) FP_NODISCARD;
 
 // To be called before the first job on a lease is started. Returns false if the job must not start: the lease was taken back or
-// the connection to the server has ended; CLIENT_REVOKED, CLIENT_RENEWED or CLIENT_LOST follows. `nonce`: that of the job, if the
-// job has run on another lease before; or 0: the one that came with the lease. *ret_id: the lease for the job's environment.
+// the connection to the server has ended; CLIENT_REVOKED, CLIENT_RENEWED or CLIENT_LOST follows. `nonce`: the job's nonce, if the
+// job has run on another lease before; 0: the nonce that came with the lease. *ret_id: the lease for the job's environment.
 bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
 // To be called before another job is started on a lease in use (client_use()), when the job before has ended. Returns false if
 // the job must not start: the lease is for one job only, it may be lent to a process that the job before left behind, or the
 // connection to the server has ended. Then the lease is no longer this client's, and client_release() must not be called.
-// `nonce`: that of the job, if the job has run on another lease before; or 0: a new one, of which the server is not told.
+// `nonce`: the job's nonce, if the job has run on another lease before; 0: a new nonce, of which the server is not told.
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
 // True if there may be an event for client_next(), though client_fd() is not readable any more.
@@ -135,7 +135,7 @@ void client_release_and_want(struct client *client, uint64_t number, unsigned n)
 // client for some seconds. When it dies, the clients start another one and tell it which leases they hold.
 //
 // A server lives as long as it has the lock of NAME.lock, which the client that starts it hands over. The file has the server's epoch
-// and the number of its clients, for the next server. One that finds the number of slots begins with at least as many as are held.
+// and the number of its clients, for the next server. With --pool-slots auto the next server begins with at least the slots that are held.
 
 // Starts a server for the pool of that directory; it inherits the descriptor of NAME.lock, locked. Equal bounds: the number of slots is
 // fixed. Returns 0, or an errno.

@@ -31,8 +31,8 @@ static int accept_one(const struct connections *connections) {
 	return fd;
 }
 
-// Returns the next client's socket, or -1. If descriptors have run out, gives up the reserve to tell the client
-// so: left alone, it would wake the server again and again.
+// Returns the next client's socket, or -1. If descriptors have run out, closes reserve_fd, so that the client can be accepted
+// and refused: a client that is left waiting would wake the server again and again.
 static int accept_next(struct connections *connections) {
 	int fd = accept_one(connections);
 	while (fd < 0 && (errno == EMFILE || errno == ENFILE) && connections->reserve_fd >= 0) {
@@ -71,7 +71,7 @@ static bool handle(struct connections *connections, struct session *session, con
 	return stays;
 }
 
-// Reads all that has come (READ_FRAMES at most), so that nothing is decided without it. Returns false if the session was freed.
+// Reads all frames that have come (READ_FRAMES at most), before anything is decided. Returns false if the session was freed.
 static bool read_client(struct connections *connections, struct session *session, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
 	enum frame_result result = FRAME_READY;
@@ -94,9 +94,9 @@ static uint64_t silent_until(const struct session *session) {
 	return session->client ? TIME_NEVER : session->since + CONNECTIONS_SILENT;
 }
 
-// Serves a session. at[0] is what poll(2) has found of its socket, and what follows is of its processes.
+// Serves a session. at[0] has what poll(2) found on its socket, and the next entries on the pidfds of its processes.
 static void serve(struct connections *connections, struct session *session, const struct pollfd *at, uint64_t now) {
-	for (unsigned k = session->nprocesses; k > 0; --k) { // backwards: the last one takes the place of one that has ended
+	for (unsigned k = session->nprocesses; k > 0; --k) { // backwards: the last process takes the place of one that has ended
 		if (at[k].revents && session_process_ended(session, k - 1, now)) {
 			return;
 		}
@@ -104,7 +104,7 @@ static void serve(struct connections *connections, struct session *session, cons
 	if (session->closed) {
 		return;
 	}
-	if ((at->revents & POLLOUT) && !flush(session)) { // sent first: a client that does not read is not told more
+	if ((at->revents & POLLOUT) && !flush(session)) { // answers are sent before more is read: reading adds answers (OUTPUT_MAX)
 		(void)!session_close(session, now);
 	} else if (at->revents & (POLLIN | POLLHUP | POLLERR)) {
 		(void)!read_client(connections, session, now);
@@ -134,7 +134,7 @@ void connections_serve(struct connections *connections, const struct polls *poll
 		serve(connections, session, own, now);
 	}
 	list_for_each_entry(&connections->sessions->list, struct session, session, link) {
-		bool is_late = now >= silent_until(session); // or this process was stopped, and has not read what the client said
+		bool is_late = now >= silent_until(session); // it has said nothing, or this process was stopped and did not read it
 		if (is_late && read_client(connections, session, now) && !session->client) {
 			(void)!session_close(session, now);
 		}

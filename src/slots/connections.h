@@ -16,7 +16,7 @@
 // client; a client that was stopped meanwhile connects again.
 #define CONNECTIONS_SILENT (5 * NS_PER_S)
 
-enum { LISTENERS = 3 };        // a socket file, a name in the abstract namespace, the name of a run
+enum { LISTENERS = 3 };        // a socket file, a name in the abstract namespace, and for a run the socket of its name
 
 struct connections {
 	struct sessions *sessions;

@@ -11,8 +11,8 @@
 //
 // "Who asks": number and nonce of the attempt in which the client runs, or 0 for a client outside. The upper half of c is
 // CONTROL_VERSION, and the lower half has CONTROL_BY_NAME for a client that names the run. An ID is the number of a job,
-// item.seq. A client that names the run gets the ID with the mark of that run, as in 12@5f1c09a3, so that it names no job of the
-// next run of that name. A request may have either form, with a NUL behind each ID.
+// item.seq. A client that names the run gets the ID with the mark of that run, as in 12@5f1c09a3, so that the ID does not mean a job
+// of the next run of that name. A request may have both forms of IDs, with a NUL behind each ID.
 
 #pragma once
 

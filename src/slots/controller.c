@@ -18,15 +18,15 @@
 #define SETTLE_LEAST (0.5 * SECOND)
 #define SETTLE_MOST (5.0 * SECOND)
 
-// If all tasks wait for more than this share of the time: one step down, the next not before BRAKE_STEP, and no step up before BRAKE_GROW.
+// If all tasks wait for more than this share of the time, `slots` is lowered; not again before BRAKE_STEP, and not raised before BRAKE_GROW.
 #define BRAKE_MEMORY 0.10
 #define BRAKE_DISK 0.60
 #define BRAKE_STEP SECOND
 #define BRAKE_GROW (2 * SECOND)
 
 // The throughput with a number of slots is known once WINDOW_ENDED jobs have ended and WINDOW_WALLS times the length of a job has passed. It is
-// compared with that of at least GAIN_SLOTS times as many slots (or as few), if that is not older than WINDOW_KEPT. Each slot more must bring
-// GAIN_LEAST of what a slot of the lower number brings. Slots that were taken away are tried again after CEILING_NS, and later each time.
+// compared with one of the last WINDOW_KEPT for a number of slots that differs by the factor GAIN_SLOTS or more. Each additional slot must bring
+// GAIN_LEAST of what a slot of the smaller number brings; else it is taken away, and tried again after CEILING_NS, and later each time.
 #define WINDOW_ENDED 32
 #define WINDOW_WALLS 4
 #define WINDOW_KEPT (60 * SECOND)
@@ -155,8 +155,8 @@ static double chance(double share) {
 }
 
 // Returns how many jobs may be busy at once before there are too many: as many as there are processors, and some more if
-// jobs also sleep. Sleeping jobs wake by chance: with a short line a processor often finds no job, and with processors that are
-// used for nine tenths of their time ten jobs are in line (M/M/c). The fewer jobs sleep, the fewer can wake.
+// jobs also sleep. Sleeping jobs wake by chance: if few jobs wait for a processor, a processor often finds no job; processors that
+// are busy nine tenths of the time have ten waiting jobs (M/M/c). The fewer jobs sleep, the fewer can wake.
 static double most_busy(double cpus, double share) {
 	double slack = chance(share) * (cpus > 2 ? cpus : 2) * 1.25;
 	double line = share < 1 ? 10 * (1 - share) * (1 - share) : 0;
@@ -203,7 +203,7 @@ static void follow_jobs(struct controller *controller, const struct controller_o
 
 // ---- the decision ----
 
-// Sets fewer slots, and keeps the number from growing for a while, which is longer each time.
+// Sets fewer slots, and keeps the number from growing for a while, longer each time.
 static void back_off(struct controller *controller, unsigned slots, enum controller_reason reason, uint64_t now) {
 	set_slots(controller, slots, reason, now);
 	controller->ceiling = controller->slots;
@@ -246,7 +246,7 @@ uint64_t controller_decide(struct controller *controller, const struct controlle
 		controller->wall_mean += (observation->wall_ns / (double)observation->ended - controller->wall_mean) / 4;
 	}
 	controller->tick = controller->tick * 5 / 4 < MOST_TICK ? controller->tick * 5 / 4 : MOST_TICK;
-	if (observation->now >= controller->ceiling_end && controller->ceiling < controller->most) { // tries twice as many slots, to be judged
+	if (observation->now >= controller->ceiling_end && controller->ceiling < controller->most) { // lets twice as many slots be tried, and then judged
 		controller->ceiling = controller->ceiling < controller->most / 2 ? 2 * controller->ceiling : controller->most;
 		controller->ceiling_end = observation->now + CEILING_NS;
 	}

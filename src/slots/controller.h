@@ -4,9 +4,9 @@
 // goes in; the number of slots, the reason, and when to sample again come out.
 //
 // The aim: as many jobs run or want a processor as there are processors, so each job that sleeps gives its slot to one
-// more job. If u is the part of its time that a job is busy, that makes processors / u slots while the processors are not
-// full, and then processors + sleeping jobs. Both numbers are the same at the point where the processors become full. The
-// second one also finds the way back when jobs that slept begin to compute. A job that waits for a disk counts as busy:
+// more job. If u is the part of its time that a job is busy, that makes processors / u slots while processors are idle, and
+// processors + sleeping jobs once none is. Both numbers are equal at the point where the last processor becomes busy. The
+// second number also falls again when jobs that slept begin to compute. A job that waits for a disk counts as busy:
 // more such jobs would only wait longer.
 //
 // The throughput shows what the states of jobs cannot (a lock, a server that is slow because it has many clients): if twice the
@@ -41,7 +41,7 @@ struct controller_observation {
 	uint64_t ended;         // jobs that have ended; the next two are sums over these
 	double wall_ns;
 	double work_ns;         // controller_work()
-	uint64_t cost_ns;       // processor time that the sample has taken: the next one is so late that samples take a hundredth of one processor
+	uint64_t cost_ns;       // processor time that the sample has taken: the next sample is so late that sampling takes a hundredth of a processor
 };
 
 // The throughput in a time in which the number of slots hardly changed.
@@ -53,27 +53,27 @@ struct controller_window {
 
 enum { CONTROLLER_LEVELS = 32 };
 
-// Others read `slots` and `reason`.
+// Other files read only `slots` and `reason`.
 struct controller {
 	unsigned least, most;
 	unsigned slots;
 	enum controller_reason reason; // reason of the last change of `slots`
 	uint64_t last;          // time of the last sample
 	uint64_t tick;          // ns from the last sample to the next
-	uint64_t looks_start;
+	uint64_t looks_start;   // when the next two sums began
 	double sampled, busy;    // sums of `sampled` and `busy` of the observations since looks_start
 	double wall_mean;       // mean time of the jobs that ended last, ns
-	uint64_t brake_after;   // before this time no further step down for memory or a disk
-	uint64_t grow_after;    // before this time no step up
-	uint64_t window_start;
+	uint64_t brake_after;   // before this time `slots` is not lowered again for memory or a disk
+	uint64_t grow_after;    // before this time `slots` is not raised
+	uint64_t window_start;  // when the next sums began
 	double work, slot_ns, wall, ended; // sums since window_start
 	struct controller_window levels[CONTROLLER_LEVELS]; // [n]: the last window with at least 2^n slots, but fewer than 2^(n+1)
-	unsigned ceiling;       // the most slots that a step up may reach
+	unsigned ceiling;       // the most slots to which `slots` may be raised now
 	uint64_t ceiling_end;   // when the ceiling rises
 	uint64_t ceiling_ns;    // how long the next ceiling will hold
 };
 
-// Returns the number rounded up, at least 1: one job would waste a part of a quota of one and a half; two jobs share it.
+// Returns the number rounded up, at least 1: of a quota of 1.5 processors one job would waste a part, but two jobs use it all.
 unsigned whole_cpus(double cpus);
 
 // Begins with as many slots as there are processors, within `least` and `most` (both at least 1). Nothing is to be freed.
@@ -82,7 +82,7 @@ void controller_init(struct controller *controller, unsigned least, unsigned mos
 // Begins anew after a time in which nothing was sampled: what was learned of throughput stays. Returns when to sample.
 uint64_t controller_resume(struct controller *controller, uint64_t now);
 
-// Decides. Returns when to sample again; controller->slots may be another number then.
+// Decides from the observation how many slots there are from now on (controller->slots). Returns when to sample again.
 uint64_t controller_decide(struct controller *controller, const struct controller_observation *observation);
 
 // How much work each job of a batch counts as, however long the load makes it take: the mean time of the first jobs of the batch.
@@ -95,7 +95,7 @@ struct controller_batch {
 double controller_work(struct controller_batch *batch, double wall_ns);
 
 // Returns how many slots a sample stands for in which `sampled` of `jobs` jobs had a process. `taken`: slots that are taken; `width`: the slots of
-// the jobs together, which may be fewer (a slot is between two jobs) or more (a job lends its slots). The lesser of the two counts.
+// the jobs together, which may be fewer (a slot is between two jobs) or more (a job lends its slots). The smaller of the two counts.
 double controller_sampled_slots(unsigned taken, unsigned width, unsigned jobs, unsigned sampled);
 
 // For the log: "jobs sleep" and so on.

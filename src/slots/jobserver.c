@@ -25,7 +25,7 @@ enum { JOB_FD = 100 }; // the least number of a descriptor that jobs get, if pos
 
 // ---- $MAKEFLAGS ----
 
-static const char auth_word[] = "--jobserver-auth=", fds_word[] = "--jobserver-fds="; // fds_word: make before 4.2
+static const char auth_word[] = "--jobserver-auth=", fds_word[] = "--jobserver-fds="; // fds_word: of a make before 4.2
 
 static bool begins(const char *word, const char *with) {
 	return strncmp(word, with, strlen(with)) == 0;
@@ -268,7 +268,7 @@ bool jobserver_take(struct jobserver *jobserver, char *ret_token) {
 }
 
 void jobserver_put(struct jobserver *jobserver, char token) {
-	(void)!write(jobserver->out_fd, &token, 1); // there is room for more than there are tokens
+	(void)!write(jobserver->out_fd, &token, 1); // the pipe has room for more bytes than there are tokens
 }
 
 bool jobserver_is_empty(const struct jobserver *jobserver) {

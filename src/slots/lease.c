@@ -11,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The highest number that a client may report of a lease it holds: so numbers for new leases are left.
+// The highest number of a lease that a client may report: so there are numbers left for new leases.
 #define LAST_HELD (UINT64_MAX - UINT32_MAX)
 
 enum table_state { RECOVERING, OPEN };
 
-// A batch. It is kept while it has clients or leases; if it has a name, also until its tag has no effect any more (fair_has_passed()).
+// A batch. It is kept while it has clients or leases; a named batch is kept longer, until its tag has no effect (fair_has_passed()).
 struct lease_batch {
 	struct list link;           // of the table's batches
-	struct fair_queue fair;     // backlog: the leases for which its clients wait for a turn
+	struct fair_queue fair;     // its backlog: the number of leases for which its clients wait
 	struct fair_tag tag;        // its place in virtual time, for fair_add() when it gets a client again
 	char *name;                 // its name, or NULL
 	unsigned refs;              // clients and leases; 0: it takes no turns (fair_remove() was called)
@@ -33,7 +33,7 @@ struct lease {
 	uint32_t width;
 	uint64_t granted;
 	struct lease_client *holder; // NULL: it was given back, but is still lent
-	struct lease *lender;       // the lease that it is lent out of; NULL: it has its own slots, counted in table->taken
+	struct lease *lender;       // the lease out of which this one is lent; NULL: it has its own slots, counted in table->taken
 	struct lease_batch *batch;  // the batch that is charged for its slots, or NULL
 	bool lender_unknown;        // while RECOVERING: it is lent, and lease_open() looks for its lender
 	struct lease_client *borrower; // the client to which `lent` of its slots are lent; NULL: none are lent
@@ -56,7 +56,7 @@ struct lease_client {
 	struct lease *lender;       // the lease that it runs on, or NULL
 	struct lease_id lender_id;
 	uint32_t wanted, width;
-	uint64_t since;             // rank in the order in which clients began to wait for their next lease
+	uint64_t since;             // counts up: the order in which clients began to wait for their next lease
 	uint64_t waits_since;       // the time at which it began to wait for its next lease
 	bool spare;                 // it wants spare slots only: it is not in its batch's `waiting`, and gets no turn
 	void *user;
@@ -151,8 +151,8 @@ static void begin_job(struct lease *lease, uint64_t nonce) {
 	}
 }
 
-// Finds the lease that has the nonce, preferably with the number too: a job that has lent its lease and got another one has kept only
-// its nonce. Else the lease of that number, if any job may run on it.
+// Returns the lease that has the nonce, if possible the one that has the number, too (a job that has lent its lease and got another one
+// has kept only its nonce). If there is none, returns the lease of that number, if any job may run on it; or NULL.
 static struct lease *lease_of_id(const struct lease_table *table, struct lease_id id) {
 	struct lease *same = NULL, *numbered = NULL;
 	if (id.number == 0) {
@@ -188,7 +188,7 @@ static struct lease *lease_add(struct lease_client *client, struct lease_id id, 
 	return lease;
 }
 
-// Charges the slots of a lease to the batch, which fair_pick() has just picked for it.
+// Charges the slots of a lease to the batch that fair_pick() has just picked.
 static void lease_charge(struct lease_table *table, struct lease *lease, struct lease_batch *batch, uint64_t now) {
 	lease->batch = batch;
 	++batch->refs;
@@ -252,8 +252,8 @@ static bool can_be_lent(const struct lease *lender, const struct lease *lease) {
 }
 
 // Called when a lease that was lent out of `lender` was given back. If a client that runs on `lender` has a lease with slots of
-// its own, that lease is lent out of `lender` from now on, and its slots become free. If they did not, the slots that came back
-// would be idle until that client wants more, while others wait.
+// its own, that lease is lent out of `lender` from now on, and its own slots become free. Else the slots of `lender` that came back
+// would be idle until that client wants more, while other clients wait.
 static void lend_instead(struct lease_table *table, struct lease *lender, uint64_t now) {
 	list_for_each_entry(&table->leases, struct lease, lease, all) {
 		bool is_beyond = lease->holder && lease->holder->lender == lender && !lease->lender;
@@ -291,7 +291,7 @@ static void lease_end(struct lease_table *table, struct lease *lease, uint64_t n
 static void lease_drop(struct lease_table *table, struct lease *lease, uint64_t now) {
 	list_remove(&lease->own);
 	lease->holder = NULL;
-	lease->use = USED_LAST; // no other job comes; while the lease is lent, its last job or what that has left behind may still run
+	lease->use = USED_LAST; // no other job comes; while the lease is lent, its last job, or a process that this job left behind, may run
 	lease_end(table, lease, now);
 }
 
@@ -338,7 +338,7 @@ static void client_set_lender(struct lease_client *client, struct lease *lender,
 	batch_unref(client->table, old, now);
 }
 
-// Looks up the leases that clients have said they run on, now that all have reported the leases that they hold.
+// Looks up the leases on which clients say that they run, now that all clients have reported the leases that they hold.
 static void resolve_lenders(struct lease_table *table, uint64_t now) {
 	list_for_each_entry(&table->leases, struct lease, lease, all) {
 		struct lease *lender = lease->lender_unknown ? lease_of_id(table, lease->holder->lender_id) : NULL;
@@ -608,7 +608,7 @@ bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width,
 	struct lease *lease = lease_add(client, id, width > 0 ? width : 1);
 	lease->granted = now;
 	lease->lender_unknown = lent && table->state == RECOVERING;
-	if (table->state != RECOVERING) { // a late report; not charged, for it is not its batch's turn
+	if (table->state != RECOVERING) { // a late report: the lease is charged to no batch, as it had no turn
 		table->taken += lease->width;
 	} else if (!lent) {
 		charge_held(table, lease, client->batch, now);
@@ -616,7 +616,7 @@ bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width,
 	return true;
 }
 
-// Does a client wait that could get the slots of the lease?
+// Does a client wait that could get the slots of the lease if it were taken back?
 static bool is_missed(const struct lease_table *table, const struct lease *lease) {
 	if (!lease->lender) {
 		return lease_is_contended(table);

@@ -7,15 +7,15 @@
 // a batch the client that has waited longest for its next lease is first. A lease may take several slots: when its turn comes,
 // slots that become free are kept for it, so that narrow leases cannot starve it.
 //
-// A lease can be lent to a client that runs below the job of the lease, and says so (config.below); to one such client at a time. The
-// first lease that this client gets is lent to it, and takes no further slot. The other leases that the client wants wait in the batch
-// of the lender, and take slots of their own. If the client gives the lent lease back while it has another one, that other one becomes
-// the lent one, and its slots become free: so no slot is kept idle for the client. A lease that its holder gives back while it is lent
-// keeps its slots until the client below gives it back, too.
+// A client may run below the job of a lease: in a process that this job has started. If the client says so (config.below), the slots of
+// that lease can be lent to it; to one such client at a time. The first lease that the client gets is a lent one, and takes no further
+// slot. Its further leases wait in the batch of the lender, and take slots of their own. If the client gives the lent lease back while it
+// has another one, that one becomes the lent lease, and its own slots become free: so no slot is kept idle for the client. A lease that
+// its holder gives back while it is lent keeps its slots until the client below gives them back, too.
 //
-// A client may want spare slots only: those that nobody else waits for. Such a client has no turn and no rank in the queue. When
-// another client begins to wait (lease_is_contended), it is expected to give back what it can. Of several such clients the one
-// with the fewest leases is first; one that has at least two more than another gives one back (lease_spare_limit).
+// A client may want spare slots only: those that nobody else waits for. Such a spare client has no turn and no rank in the queue. When
+// another client begins to wait (lease_is_contended), the spare client is expected to give back what it can. Of several spare clients the
+// one with the fewest leases is first; one that has at least two more than another gives a lease back (lease_spare_limit).
 //
 // Life of a lease: granted -lease_use-> in use -lease_release-> gone
 //                  granted -lease_unused for a second, while others wait; lease_revoke-> gone
@@ -35,8 +35,8 @@ struct lease_client;
 
 enum { LEASE_DEPTH = 32 }; // the most leases in a chain, each lent out of the one before
 
-// Names a lease. No other lease of the pool has the number, also after a new server has started. A process that knows the nonce runs on
-// the lease, or below a job on it.
+// Names a lease. No other lease of the pool has the number, not even after a new server has started. A process that knows the nonce is
+// the holder of the lease, or runs below a job on it.
 struct lease_id {
 	uint64_t number, nonce;
 };
@@ -45,15 +45,15 @@ struct lease_client_config {
 	const char *batch;     // its name, or NULL: a batch of its own
 	uint32_t weight;       // weight of the batch, 1 to FAIR_MOST_WEIGHT; set by the first client of the batch
 	int32_t priority;      // priority of the batch; set by its first client
-	struct lease_id below; // the lease that it runs on; number 0: none
-	bool spare;            // it gets spare slots only, and nothing is lent to it
+	struct lease_id below; // the lease on which the job runs that the client is in; number 0: none
+	bool spare;            // the client gets spare slots only, and nothing is lent to it
 };
 
 struct lease_grant {
 	struct lease_client *client;
 	struct lease_id id;
 	uint32_t width;        // slots: as wanted, cut to the slots of the pool
-	uint64_t lender;       // number of the lease that it is lent out of, or 0
+	uint64_t lender;       // number of the lease out of which this one is lent, or 0
 	uint64_t below;        // number of the lease that the client runs on, or 0
 };
 
@@ -82,31 +82,31 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 // it returns false.
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) FP_NODISCARD;
 
-// Notes that the client uses the lease from now on: it is not revoked any more. `nonce`: that of the job on it; 0: the one that
-// was granted. `last`: this job is the last one on the lease; else the client may run other jobs on it without telling. A lease
-// is lent only after its holder has called with `last`, or if lease_user() of the holder is NULL: such a client uses a lease for
-// one job. lease_release() gives the lease back. Both return false if the client has no such lease.
+// lease_use() notes that the client uses the lease from now on, so that it is not revoked. `nonce`: the nonce of the job on it; 0: the
+// granted one. `last`: this job is the last one on the lease; else the client may run other jobs on it without telling. A lease is lent
+// only after its holder has called with `last`, or if lease_user() of the holder is NULL: such a client uses a lease for one job only.
+// lease_release() gives the lease back. Both return false if the client has no such lease.
 bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, bool last) FP_NODISCARD;
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
 
 // Finds a lease that could be lent to a client which may run below its present job, if that job were the last one on the lease.
 // Returns the holder. The caller asks it to make the job the last one and to say the job's nonce: lease_use() takes the answer.
-// Returns NULL if there is no such lease whose holder was not asked yet. To be called after lease_next().
+// Returns NULL if the holders of all such leases were asked before. To be called after lease_next().
 struct lease_client *lease_ask_last(struct lease_table *table, uint64_t *ret_number);
 
-// Adds a lease of an earlier table that the client reports, because it still uses it; with `lent` it was lent out of the lease that the
+// Adds a lease of an earlier table that the client reports because it still uses the lease. `lent`: it was lent out of the lease that the
 // client runs on (config.below). A report after lease_open() is accepted, too: then more slots may be taken than there are. Returns
-// false if the number is held already, or cannot be the number of a lease.
+// false if another lease has the number, or if no lease can have it.
 bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width, bool lent, uint64_t now) FP_NODISCARD;
 
-// Finds the lease to take back: the one granted first of those that are not in use, and that another client waits for. Returns when it is to be
-// taken back, LEASE_UNUSED ns after it was granted, and its holder and number; or TIME_NEVER: there is none.
+// Finds the lease to take back: of the leases that are not in use, and whose slots another client waits for, the one that was granted first.
+// Returns when it is to be taken back (LEASE_UNUSED ns after it was granted), its holder and its number; or TIME_NEVER if there is none.
 #define LEASE_UNUSED UINT64_C(1000000000)
 uint64_t lease_unused(const struct lease_table *table, struct lease_client **ret_holder, uint64_t *ret_number) FP_NODISCARD;
 
 // Takes back the lease that lease_unused() found, or returns false if it is in use by now. Between the two calls the caller tells
-// the client, and reads all that the client has sent until then. The client says that it uses the lease, then checks that it was not
-// told of a revocation, and only then starts a job: so it starts no job on a lease that is no longer its own.
+// the client, and reads all that the client has sent until then. The client says that it uses the lease, then checks that it was told
+// of no revocation, and only then starts a job: so no client starts a job on a lease that was taken back.
 bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now);
 
 // True if any client waits for its turn.
@@ -115,8 +115,8 @@ bool lease_is_awaited(const struct lease_table *table);
 // True if a client that gives a lease back helps another one: a client waits, or more slots are taken than there are.
 bool lease_is_contended(const struct lease_table *table);
 
-// Returns the client that waits for its turn, if it is the only one: a lease that it gives back would be granted to it again. Returns
-// NULL if none waits, several do, the table is not OPEN, or more slots are taken than there are.
+// Returns the client that waits for its turn, if only one waits: a lease that it gives back would be granted to it again. Returns NULL if
+// no client waits, if several wait, if the table is not OPEN, or if more slots are taken than there are.
 const struct lease_client *lease_only_waiter(const struct lease_table *table);
 
 // Returns how many leases a client that wants spare slots only may keep: one less than it has, if another such client waits that has
@@ -138,7 +138,7 @@ uint32_t lease_working(const struct lease_client *client);
 // Does the client hold that lease?
 bool lease_is_held(const struct lease_client *client, uint64_t number);
 
-// Is there a lease of that number? Its holder may have given it back, if it is lent.
+// Is there a lease of that number? A lease that is lent exists even after its holder has given it back.
 bool lease_exists(const struct lease_table *table, uint64_t number);
 
 // Is there a lease of that number that takes slots of its own, because it is not, or no longer, lent out of another one?
@@ -185,12 +185,12 @@ void lease_client_stat(const struct lease_client *client, uint64_t now, struct l
 
 // ---- what a job finds in its environment ----
 
-// Appends "NAME:NUMBER:NONCE", for a job on that lease: with it a process below the job borrows the lease. It is the value
-// of $FAIRPAR_LEASE if the name is that of a pool, of $FAIRPAR_SOCK if it is that of a socket.
+// Appends "NAME:NUMBER:NONCE", by which a process below a job on that lease can borrow the lease. It is the value of
+// $FAIRPAR_LEASE if NAME is the name of a pool, and of $FAIRPAR_SOCK if NAME is the name of a socket.
 void lease_id_add(struct buf *buf, const char *name, struct lease_id id);
 
-// Reads such a value. Returns the length of the name, or 0 if `value` is NULL or no such value.
+// Reads a value of lease_id_add(). Returns the length of the name, or 0 if `value` is NULL or does not have that form.
 size_t lease_id_parse(const char *value, struct lease_id *ret_id);
 
-// Returns the lease in the value if its name is `name`; else, or if `value` is NULL, number 0.
+// Returns the lease that the value names, if NAME in it is `name`; else, or if `value` is NULL, number 0.
 struct lease_id lease_id_named(const char *value, const char *name);

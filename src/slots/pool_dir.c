@@ -205,7 +205,7 @@ static int abstract_connect(const char *name) {
 	return connect_to(&address, len);
 }
 
-// Appends the name of the pool in the abstract namespace, which is another one in each mount namespace.
+// Appends the name of the pool in the abstract namespace. This name differs between mount namespaces.
 static void add_abstract_name(const struct pool_dir *pool_dir, struct buf *name) {
 	struct stat mounts = {0};
 	(void)!stat("/proc/self/ns/mnt", &mounts);

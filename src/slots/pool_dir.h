@@ -25,7 +25,7 @@ struct pool_dir {
 	struct sockaddr_un address;
 };
 
-// What a pool may be called: letters, digits, '.', '_' and '-', at most 64, not a dot in front.
+// Whether a pool may have that name: at most 64 letters, digits, '.', '_' and '-', and not a dot in front.
 bool pool_dir_is_valid_name(const char *name);
 
 static inline const char *pool_dir_path(const struct pool_dir *pool_dir) {
@@ -34,7 +34,7 @@ static inline const char *pool_dir_path(const struct pool_dir *pool_dir) {
 
 // Finds the directories, and makes the first of them if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that
 // is there and the user's alone, else /tmp/fairpar-UID. Refuses a directory that is a link, somebody else's, or open to others.
-// `name`: a valid name, or one with "run+" or the like in front. Returns 0, or -1 with a whole message in *error, and errno:
+// `name`: a valid name, or one with a prefix such as "run+". Returns 0, or -1 with a whole message in *error, and errno:
 // EPERM if the directory was refused, else why it cannot be made. Nothing is to be freed.
 int pool_dir_open(struct pool_dir *pool_dir, const char *name, struct buf *error) FP_NODISCARD;
 
@@ -43,28 +43,28 @@ int pool_dir_open(struct pool_dir *pool_dir, const char *name, struct buf *error
 int pool_dir_lock(const struct pool_dir *pool_dir) FP_NODISCARD;
 
 // Locks NAME.lock in all directories that are there: so a server in one of them keeps others from starting one in another. Returns 0
-// with the descriptors (-1 for a directory that is not there), or -1 with errno as above.
+// with the descriptors (-1 for a directory that is not there), or -1 with errno as pool_dir_lock().
 int pool_dir_lock_all(const struct pool_dir *pool_dir, int ret_fds[2]) FP_NODISCARD;
 
 // The path of NAME.SUFFIX, for the caller to free.
 char *pool_dir_file(const struct pool_dir *pool_dir, const char *suffix);
 
-// Removes the file that `fd`, from pool_dir_lock(), has locked, if it is still there. Closing `fd` gives the lock up. A
+// Removes NAME.lock, if that is still the file that `fd` (from pool_dir_lock()) has locked. Closing `fd` gives the lock up. A
 // process that has opened the file before, and locks it afterwards, sees that the file has no name any more.
 void pool_dir_remove_lock(const struct pool_dir *pool_dir, int fd);
 
 // Has a process locked NAME.lock? Makes no file.
 bool pool_dir_has_server(const struct pool_dir *pool_dir);
 
-// Makes NAME.sock, instead of one that nobody listens on, and listens on it. Returns the descriptor, or -1 with errno.
+// Makes NAME.sock, in place of one on which nobody listens any more, and listens on it. Returns the descriptor, or -1 with errno.
 int pool_dir_listen(const struct pool_dir *pool_dir) FP_NODISCARD;
 
 // Listens for the pool in the abstract namespace (unix(7)), too: there pool_dir_connect() finds the server when
 // NAME.sock, or the whole directory, is gone. Returns the descriptor, or -1 with errno.
 int pool_dir_listen_abstract(const struct pool_dir *pool_dir) FP_NODISCARD;
 
-// Connects to the server, in whichever directory it is, and sets pool_dir->at to that directory; if there is none, to one where a
-// server has died. Returns the descriptor, which does not block, or -1 with errno: ENOENT or ECONNREFUSED if there is none
+// Connects to the server, in whichever directory it is, and sets pool_dir->at to that directory; if there is no server, to a directory in
+// which one has died. Returns the descriptor, which does not block, or -1 with errno: ENOENT or ECONNREFUSED if there is no server
 // (pool_dir_is_deserted()); EPERM if another user listens; EAGAIN if the server is busy or stopped, and its backlog is full.
 int pool_dir_connect(struct pool_dir *pool_dir) FP_NODISCARD;
 static inline bool pool_dir_is_deserted(int error) {

@@ -5,13 +5,13 @@
 // versions, so that programs of two versions can say that they do not fit together. (Up to version 4 the socket was a stream.)
 //
 //   client -> server                                          server -> client
-//   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool, from b to c: equal where the number
-//                                                                     is fixed; b 0: it is not known
+//   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool, their bounds b and c: equal if a is
+//                                                                     fixed; b 0: not known
 //   HOLDS    a struct hold for each lease that is in use       REFUSED  why, as text; the connection ends
 //   WANT     a more leases, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
 //   USE      a number, b nonce of the job, c: it is the last   REVOKED  a number: it was not used
 //   PROCESS  a number, b pid: a pidfd comes with it            LAST     a number: no other job is to follow; USE is the answer
-//   RELEASE  a number; b and c as a and b of WANT, or c 0      STATE    a: does anybody wait, b: lease_spare_limit()
+//   RELEASE  a number; b, c: as a, b of WANT, or c 0: no WANT  STATE    a: does anybody wait, b: lease_spare_limit()
 //   STATUS   a STATUS_RANK: RANK is wanted, not REPORT                  c: slots of the pool, and STATE_REASON()
 //   OBSERVED struct observation: the answer to OBSERVE         RANK     a the rank among the b clients that wait; text: who holds the slots
 //                                                              REPORT   a slots taken, b clients that wait, c as in STATE; lines of text
@@ -68,14 +68,14 @@ struct hold {
 // What a client sees of the jobs on its leases. See struct controller_observation.
 struct observation {
 	uint64_t sampled, busy;  // as in struct controller_observation, in thousandths
-	uint64_t since_ns;      // ns since the last OBSERVED, or the start; the figures of the next line are of that time
+	uint64_t since_ns;      // ns since the last OBSERVED, or since the start; `ended`, `wall_ns` and `work_ns` are of that time
 	uint64_t ended, wall_ns, work_ns;
 	uint64_t cost_ns;       // processor time that the sample has taken
-	uint64_t held_up;       // not 0: the client's items wait for something else than a slot, so more slots would not help
+	uint64_t held_up;       // not 0: the client's items wait for something other than a slot, so more slots would not help
 };
 
-// A queue of frames, which lie one behind the other: frame_add() appends one with `len` bytes of text. frame_next() takes the one at
-// *at, and moves *at behind it; false: that is the end.
+// A queue of frames, one behind the other in a buffer: frame_add() appends a frame with `len` bytes of text. frame_next() gets the frame
+// at the offset *at, and moves *at behind the frame; it returns false at the end.
 void frame_add(struct buf *queue, struct frame frame, const void *text, size_t len);
 bool frame_next(const struct buf *queue, size_t *at, struct frame *ret_frame, const char **ret_text) FP_NODISCARD;
 

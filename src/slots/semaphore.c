@@ -1,6 +1,6 @@
 // Counting semaphores with a name: FIFOs that the kernel closes and unlocks when their owners end.
 //
-// In a semaphore's directory, which a process reads or changes while it has locked the directory of all semaphores, never for long, are
+// A process reads or changes a semaphore's directory only while it has locked the directory of all semaphores, never for long. It has these files:
 //
 //	wN      of a process that waits in the queue, with number N
 //	hN      of a process that holds the semaphore; N is the number with which it waited
@@ -154,7 +154,7 @@ static void unlock(struct semaphore *s) {
 	(void)flock(s->parent_fd, LOCK_UN);
 }
 
-// Locks, unless that is done, and makes the semaphore's directory if it is missing.
+// Locks the directory of all semaphores, and opens the semaphore's own directory, which is made if it is missing; unless that is done.
 static int lock(struct semaphore *s, struct buf *error) {
 	int result;
 	do {
@@ -209,7 +209,7 @@ static void drop_file(struct semaphore *s) {
 	file_name name;
 	name_file(name, s->kind, s->number);
 	if (s->fd >= 0) {
-		(void)!unlinkat(s->dir_fd, name, 0); // without its lock the file means nothing, and the next process tries again
+		(void)!unlinkat(s->dir_fd, name, 0); // if this fails, the next process removes the file, as it is not locked
 	}
 	fd_close(&s->fd);
 }
@@ -316,8 +316,8 @@ static int line_up(struct semaphore *s, char kind, struct buf *error) {
 	return result;
 }
 
-// Keeps only those of the others that this process waits for. If it waits in the queue: the next one in front of it, and no other, so that
-// one process wakes when one leaves; or, if it is first, the holders. If it watches: all that came before it. Returns whether it is first.
+// Keeps in `others` only the processes that this one waits for. If this process waits in the queue: only the next one in front of it, so that
+// one process wakes when one leaves; or, if it is first, the holders. If it is WATCHING: all that came before it. Returns whether it is first.
 static bool keep_awaited(const struct semaphore *s, struct others *others) {
 	unsigned ahead = 0; // the number of the next one in front
 	for (size_t i = 0; i < others->n && s->kind == WAITING; ++i) {
@@ -399,7 +399,7 @@ void semaphore_close(struct semaphore *s) {
 	}
 	FP_CLEANUP(buf_fini) struct buf ignored = BUF_INIT;
 	struct others others = {0};
-	if (lock(s, &ignored) == 0) { // if not: semaphore_forget() closes the file, which gives the semaphore back, too
+	if (lock(s, &ignored) == 0) { // else semaphore_forget() closes the file, which also gives the semaphore back
 		drop_file(s);
 		(void)list_others(s, &others, &ignored); // removes what dead processes have left
 		(void)!unlinkat(s->parent_fd, s->name, AT_REMOVEDIR); // fails if the directory has files

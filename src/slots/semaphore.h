@@ -27,14 +27,14 @@ enum semaphore_result {
 struct semaphore *semaphore_open(const char *name, struct buf *error) FP_NODISCARD;
 
 // Waits until fewer than `limit` (at least 1) processes hold the semaphore and all that came before have been served, and takes
-// it. At the `deadline` (now_ns() time, or TIME_NEVER) it returns without the semaphore: another call goes on waiting in the
-// same place of the line, and semaphore_seize() takes the semaphore whoever holds it.
+// it. At the `deadline` (now_ns() time, or TIME_NEVER) it returns without the semaphore: another call goes on waiting at the
+// same place in the queue, and semaphore_seize() takes the semaphore without waiting, even if `limit` processes hold it.
 enum semaphore_result semaphore_take(struct semaphore *semaphore, unsigned limit, uint64_t deadline, struct buf *error)
 	FP_NODISCARD;
 enum semaphore_result semaphore_seize(struct semaphore *semaphore, struct buf *error) FP_NODISCARD;
 
 // Waits until all processes that hold the semaphore now, or wait for it, have given it back. At the deadline
-// it returns before that, and another call goes on waiting.
+// it returns even if they have not; another call goes on waiting.
 enum semaphore_result semaphore_wait(struct semaphore *semaphore, uint64_t deadline, struct buf *error) FP_NODISCARD;
 
 // For a caller who has waited until a deadline: how many hold the semaphore, and how many wait before the caller. Returns 0, or -1
@@ -44,8 +44,8 @@ int semaphore_ahead(struct semaphore *semaphore, unsigned *ret_holding, unsigned
 // The descriptor that holds the semaphore: a process that has it open holds the semaphore, too. Close-on-exec.
 int semaphore_fd(const struct semaphore *semaphore);
 
-// Gives the semaphore back, if it is held, and frees; removes the directory if nobody uses it. NULL-safe.
+// Gives the semaphore back, if it is held, and frees the struct; removes the directory if nobody uses it. NULL-safe.
 void semaphore_close(struct semaphore *semaphore);
 
-// Frees, but gives nothing back: for the parent after fork(), when the child holds the semaphore.
+// Frees the struct, but does not give the semaphore back: for the parent after fork(), when the child holds the semaphore.
 void semaphore_forget(struct semaphore *semaphore);

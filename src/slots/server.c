@@ -27,18 +27,18 @@
 #include <unistd.h>
 
 #define IDLE (5 * NS_PER_S) // the server ends when it has had no client for this long
-#define RENEW_PAUSE (200 * NS_PER_MS) // pause before a removed socket is made again: a user who removes the directory must not meet the new one there
+#define RENEW_PAUSE (200 * NS_PER_MS) // pause before a removed socket is made again: a user may be removing its directory just now
 
 // What the lock file says.
 struct life {
 	uint64_t epoch;
-	uint64_t clients;          // how many may hold leases; if this is not 0 and the server has gone, it died
+	uint64_t clients;          // how many may hold leases; if this is not 0, the next server waits until they have reported these
 	struct slots_bounds bounds; // bounds of the pool's slots; equal: the number is fixed
 };
 
 struct server {
 	struct pool_dir pool_dir;
-	struct stat own;           // what the socket's file was when it was made
+	struct stat own;           // the socket's file as it was when this server made it
 	int watch_fd;              // inotify(7): readable when something was done to that file; or -1
 	uint64_t renew_at;         // when to make that file anew, because it was removed; or TIME_NEVER
 	int lock_fd;
@@ -63,7 +63,7 @@ static uint64_t clients_told(const struct server *server) {
 	return server->sessions.n + server->sessions.recovering;
 }
 
-// Writes the lock file. `clients`: how many may hold leases. A failure costs the next server a second of waiting, and nothing else.
+// Writes the lock file. `clients`: how many may hold leases. If the write fails, the next server waits a second longer; nothing else.
 static void write_life(struct server *server, uint64_t clients) {
 	server->life.clients = clients;
 	(void)!pwrite(server->lock_fd, &server->life, sizeof(server->life), 0);
@@ -84,7 +84,7 @@ static struct lease_id named_lease(void *arg, int pid) {
 	return lease_id_named(value, server->pool_dir.name);
 }
 
-// Remembers the socket's file as its own, and watches it.
+// Remembers which file the server's socket is, and watches this file.
 static bool watch_socket(struct server *server) {
 	const char *path = server->pool_dir.address.sun_path;
 	(void)!inotify_add_watch(server->watch_fd, path, IN_ATTRIB | IN_MOVE_SELF); // if it fails, the next round of the loop sees that the file has gone
@@ -141,8 +141,8 @@ static bool server_init(struct server *server, char *const *argv) {
 	return true;
 }
 
-// Ends: no client has come for some seconds. One that has connected meanwhile sees the end of the connection before any answer,
-// and begins again; so that it can, the lock is given up last.
+// Ends the server, as no client has come for some seconds. For a client that has connected meanwhile, the connection ends without an
+// answer, and the client looks for a server again. The lock is given up last: from then on, the client can start a server.
 static void end(struct server *server) {
 	if (pool_dir_is_own(&server->pool_dir, &server->own)) {
 		(void)!unlink(server->pool_dir.address.sun_path);
@@ -153,7 +153,7 @@ static void end(struct server *server) {
 	fd_close(&server->lock_fd);
 }
 
-// Makes the files of the server anew, also its lock. False: there is another server.
+// Makes the files of the server anew, also its lock. Returns false if there is another server.
 static bool renew_files(struct server *server) {
 	struct pool_dir pool_dir;
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
@@ -209,7 +209,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	int ms = until == TIME_NEVER ? -1 : until <= now ? 0 : (int)((until - now) / NS_PER_MS) + 1;
 	int ready = poll(server->polls.at, server->polls.n, ms);
 	if (ready < 0) {
-		return errno == EINTR; // nothing is known of what has come
+		return errno == EINTR; // poll() has not said what has come
 	}
 	now = boot_ns();
 	connections_serve(&server->connections, &server->polls, now);

@@ -17,7 +17,7 @@ enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256, TEXT_MAX = 64 * 102
 enum { DEPTH_MAX = 1000 }; // how many processes upwards are looked at: as pids are used again, parents may seem to make a circle
 enum { OUTPUT_QUIET = 4096 }; // a client with more unread bytes than this gets no STATE until it reads again
 
-// From now on the controller finds the number of slots, beginning with `slots`.
+// Lets the controller find the number of slots from now on, beginning with `slots`.
 static void begin_control(struct sessions *sessions, unsigned slots, uint64_t now) {
 	const struct slots_bounds *bounds = &sessions->config.bounds;
 	controller_init(&sessions->controller, bounds->least, bounds->most, slots, now);
@@ -130,8 +130,8 @@ static const struct session *find_above(const struct session *session, int *ret_
 	return NULL;
 }
 
-// Returns the lease that a client without its environment runs on, or number 0. Without that lease the client would wait for itself. It is a lease of
-// the client above: the one that the environment of a process between the two names, or if none does, any.
+// Returns the lease that a client runs on whose own environment names none, or number 0. Else the client could wait for the slot of its own job. It
+// is a lease of the client above: the one that the environment of a process between these two clients names, or if none does, any of its leases.
 static struct lease_id find_lost_lease(const struct session *session) {
 	const struct sessions *all = session->all;
 	struct lease_stat stat;
@@ -216,7 +216,7 @@ static void forget_process_of(struct session *session, uint64_t number) {
 
 static void release(struct session *session, uint64_t number, uint64_t now) {
 	forget_process_of(session, number);
-	lease_release(session->client, number, now); // nothing happens if the lease was taken back meanwhile
+	lease_release(session->client, number, now); // does nothing if the lease was taken back meanwhile
 }
 
 // Returns the process to show: one that runs on a lease, for fairpar itself may have been killed; else fairpar.
@@ -420,7 +420,7 @@ static uint64_t at_most(uint64_t a, uint64_t b) {
 // Decides on the number of slots, once all clients that were asked have answered, or have had time to.
 static void end_observation(struct sessions *sessions, uint64_t now) {
 	struct controller_observation seen = {.now = now};
-	double seen_slots = 0, seen_busy = 0; // sums over clients that know something of their jobs: slots that these run on, and how many are busy
+	double seen_slots = 0, seen_busy = 0; // sums over the clients that have sampled jobs: the slots of their jobs, and how many of these are busy
 	struct lease_stat stat;
 	if (sessions->sampling != SAMPLING_ASKS || (sessions->unanswered > 0 && now < sessions->sample_due)) {
 		return;
@@ -455,7 +455,7 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 	lease_set_slots(sessions->table, sessions->controller.slots);
 }
 
-// Begins a sample that is due; or, if a client waits again, the time until the next one. Returns when to call it again.
+// Begins a sample that is due; or, if clients wait again after a rest, the pause before the next sample. Returns when to call this again.
 static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 	if (!finds_slots(sessions)) {
 		return TIME_NEVER;
@@ -493,7 +493,7 @@ static uint64_t take_back(struct sessions *sessions, uint64_t now) {
 	struct lease_client *holder;
 	if (sessions->revoking) {
 		if (sessions->revoking->out.len > 0) {
-			return TIME_NEVER; // it is called again when the frame was sent
+			return TIME_NEVER; // take_back() is called again when the frame was sent
 		}
 		lease_revoke(sessions->revoking->client, sessions->revoked, now);
 		sessions->revoking = NULL;
@@ -562,7 +562,7 @@ uint64_t sessions_step(struct sessions *sessions, bool quiet, uint64_t now) {
 			}
 		}
 	}
-	if (!sessions->revoking) { // what was granted just now counts, too
+	if (!sessions->revoking) { // the leases that were granted just now may be unused, too
 		when = at_most(when, lease_unused(sessions->table, &holder, &number));
 	}
 	uint64_t sample_due = plan_observation(sessions, now);

@@ -86,7 +86,7 @@ struct sessions {
 	int (*parent_of)(void *arg, int pid, uint64_t *ret_start);
 	// Set if parent_of is: returns the lease that the environment of the process names, or number 0.
 	struct lease_id (*named_lease)(void *arg, int pid);
-	// For the owner to set, or NULL: a client of that label and process was granted a lease.
+	// For the owner to set, or NULL: called when a client of that label and process was granted a lease.
 	void (*granted)(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid);
 	// Set if the controller finds the number of slots: observes the machine, at observation->now (machine_observe()).
 	void (*observe_machine)(void *arg, struct controller_observation *observation);
@@ -128,5 +128,5 @@ bool session_process_ended(struct session *session, unsigned i, uint64_t now) FP
 // read, and the frames of the last call were sent, as far as clients read.
 uint64_t sessions_step(struct sessions *sessions, bool quiet, uint64_t now);
 
-// True if sessions_step() is to be called again at once: what it waited for has been sent.
+// True if sessions_step() is to be called again at once, as the frame that it waited for has been sent.
 bool sessions_are_due(const struct sessions *sessions);

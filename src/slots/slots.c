@@ -42,7 +42,7 @@ static unsigned affinity_cpus(void) {
 	return online > 0 ? (unsigned)online : 1;
 }
 
-// Reads one or two numbers from a file. Returns how many it has: 0 for "max", and for a file that is not there.
+// Reads one or two numbers from a file. Returns how many numbers were read: 0 for "max", and for a missing file.
 static int read_numbers(const char *dir, const char *path, long long *ret_first, long long *ret_second) {
 	FP_CLEANUP(buf_fini) struct buf text;
 	return sscanf(proc_read_below(dir, path, &text), "%lld %lld", ret_first, ret_second);
@@ -95,8 +95,8 @@ unsigned slots_limit(unsigned long nofile) {
 
 enum slots_form { FORM_NONE, FORM_NUMBER, FORM_OF_CPUS };
 
-// Parses N, +N, -N or N%; N may have decimals in all of them if `decimals`, else only in N%. *ret_value: N, or the number of
-// processors that +N, -N or N% makes, which are counted only then. `ret_value` may be NULL.
+// Parses N, +N, -N or N%; N may have decimals in all forms if `decimals`, else only in N%. *ret_value: N, or the number of
+// processors that +N, -N or N% stands for. `ret_value` may be NULL: then the processors are not counted.
 static enum slots_form parse_form(const char *text, bool decimals, double *ret_value) {
 	bool is_signed = *text == '+' || *text == '-';
 	struct decimal decimal;
@@ -107,7 +107,7 @@ static enum slots_form parse_form(const char *text, bool decimals, double *ret_v
 	}
 	double value = (double)decimal.whole + decimal.fraction;
 	enum slots_form form = is_percent || is_signed ? FORM_OF_CPUS : FORM_NUMBER;
-	if (ret_value && form == FORM_OF_CPUS) { // only then, as counting the processors means to read some files of the kernel
+	if (ret_value && form == FORM_OF_CPUS) { // to count the processors, some files of the kernel are read
 		unsigned cpus = slots_usable_cpus();
 		value = is_percent ? cpus * value / 100 : cpus + (*text == '-' ? -value : value);
 	}

@@ -13,8 +13,8 @@
 // The processors this process may use: affinity, cut by the cgroup's CPU quota (v2 cpu.max, v1 cfs_quota), at least 1.
 unsigned slots_usable_cpus(void);
 
-// The usable processors as a fraction, because a quota may be one and a half; and what the CPU quotas of this process's cgroups are worth, UINT_MAX
-// where none is set. `root` is put before /proc/self and the mount points found there: "" but in tests.
+// slots_cpus() returns the usable processors, as a fraction because a quota may be 1.5; slots_quota() returns how many processors the CPU quotas of
+// this process's cgroups allow, UINT_MAX if none is set. `root` is put before /proc/self and the mount points found there: "" except in tests.
 double slots_cpus(const char *root);
 double slots_quota(const char *root);
 
@@ -37,11 +37,11 @@ struct slots_bounds {
 // names `option`.
 int slots_auto_parse(const char *option, const char *text, unsigned most, struct slots_bounds *ret_bounds, char **ret_error) FP_NODISCARD;
 
-// Parses the MAX of --load: what -j takes (0 is just 0), and decimals. The result is at least 0.01, as with GNU parallel:
-// else any load would be too high. Returns 0, or -1 with *ret_error, a whole message (caller frees).
+// Parses the MAX of --load: as -j, but with decimals, and 0 has no special meaning. The result is at least 0.01, as in GNU
+// parallel: with 0 any load would be too high. Returns 0, or -1 with *ret_error, a whole message (caller frees).
 int load_parse(const char *text, double *ret_load, char **ret_error) FP_NODISCARD;
 
-// A value that may be the name of a file, whose changes count while the run goes on.
+// The value of an option that may name a file; changes of this file count during the run.
 struct slots_watch {
 	const char *path;  // borrowed; NULL: the value names no file
 	struct stat seen;

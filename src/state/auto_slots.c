@@ -17,7 +17,7 @@
 
 struct auto_slots {
 	struct run *run;
-	unsigned slots;          // that the run has now
+	unsigned slots;          // how many slots the run has now
 	const char *why;         // why `slots` changed last; NULL: it has not changed
 	uint64_t changed;        // when `slots` changed last
 	struct activity activity;
@@ -26,7 +26,7 @@ struct auto_slots {
 	struct controller controller;
 	struct machine machine;
 	uint64_t due;            // the next sample; TIME_NEVER: none before items wait again
-	atomic_bool starving;    // items wait for a slot, or the first job begins, since the last sample
+	atomic_bool starving;    // since the last sample, items have begun to wait for a slot, or the first job has begun
 	atomic_bool idle;        // items wait, but no job runs: the next job to begin sets `starving`
 
 	mutex lock;              // guards what follows, and controller_batch of the batches
@@ -64,7 +64,7 @@ void auto_slots_close(struct run *run) {
 	}
 }
 
-// ---- what others tell ----
+// ---- what the pool and the workers tell ----
 
 void auto_slots_starving(struct auto_slots *auto_slots) {
 	if (!auto_slots->in_shared_pool) {
@@ -134,7 +134,7 @@ static void note_slots(struct auto_slots *auto_slots, unsigned slots, const char
 static void see_jobs(struct auto_slots *auto_slots, struct controller_observation *observation) {
 	unsigned width, attempts = take_counts(auto_slots, observation, &width);
 	width += nested_lent(auto_slots->run->nested);
-	// where half of the jobs wait for something else (the load, memory), more slots would only wait with them
+	// if more than half of the attempts wait for something other than a slot (the load, memory), so would those on further slots
 	observation->wanted = attempts <= 2 * children_count(auto_slots->run->children);
 	sample_jobs(auto_slots, attempts, width, observation);
 }
@@ -171,7 +171,7 @@ void auto_slots_observe(struct auto_slots *auto_slots, struct observation *ret_o
 	struct controller_observation observation = {.now = now_ns(), .running = (unsigned)stat.slots_taken};
 	see_jobs(auto_slots, &observation);
 	auto_slots->since = observation.now;
-	if (auto_slots->run->options->pool.jobserver && observation.busy > observation.sampled) { // the rest have slots by the jobserver
+	if (auto_slots->run->options->pool.jobserver && observation.busy > observation.sampled) { // further busy processes have slots by the jobserver
 		observation.busy = observation.sampled;
 	}
 	*ret_observation = (struct observation){
@@ -191,7 +191,7 @@ void auto_slots_show(const struct auto_slots *auto_slots) {
 	diag_note("slots: %u for %.1fs: %s", auto_slots->slots, (double)(now_ns() - auto_slots->changed) / 1e9, why);
 }
 
-// Begins anew after a rest: discards what was counted and sampled before it.
+// Begins to sample again after a rest: discards what was counted and sampled before the rest.
 static void begin_anew(struct auto_slots *auto_slots, uint64_t now) {
 	struct controller_observation ignored = {.now = now};
 	unsigned width;
@@ -214,7 +214,7 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 		return auto_slots->due;
 	}
 	bool wanted = pool_demand(run->pool, 1) > 0; // auto_slots_starving() is called when items wait
-	atomic_store(&auto_slots->idle, wanted);     // set before pool_stat() says what runs
+	atomic_store(&auto_slots->idle, wanted);     // set before pool_stat(): a job that begins after it finds this set
 	pool_stat(run->pool, &stat);
 	if (!wanted || stat.slots_taken == 0) {
 		return auto_slots->due = TIME_NEVER;

@@ -13,7 +13,7 @@
 
 bool batches_learn_memory(const struct run *run) {
 	enum memory_use use = run->options->memory_use;
-	bool is_auto = run->auto_slots || (run->options->jobs && slots_is_auto(run->options->jobs)); // also in a pool of a fixed size
+	bool is_auto = run->auto_slots || (run->options->jobs && slots_is_auto(run->options->jobs)); // also if the pool's number of slots is fixed
 	return (use == MEMORY_AUTO || (use == MEMORY_UNSAID && is_auto)) && !run->options->sem.is_on;
 }
 
@@ -40,12 +40,12 @@ void batch_skip_output(struct batch *batch, uint64_t order) {
 }
 
 struct batch *batch_ref(struct batch *batch) {
-	atomic_add_relaxed(&batch->refs, 1); // the caller knows that the batch cannot go away meanwhile
+	atomic_add_relaxed(&batch->refs, 1); // the caller has, or knows of, a reference that stays meanwhile
 	return batch;
 }
 
 void batch_unref(struct batch *batch) {
-	// acquire and release: the thread that frees it sees what the others did before their own unref
+	// acquire and release: the thread that frees the batch sees what other threads did before their own batch_unref()
 	if (atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) > 1) {
 		return;
 	}
@@ -94,7 +94,7 @@ void batch_override(struct run *run, const char *name, struct queue_attrs *attrs
 		attrs->start_interval = 0; // nothing is started
 	}
 	if (run_is_serial(run)) {
-		attrs->long_running = false; // else its jobs would run on threads of their own
+		attrs->long_running = false; // else the batch's jobs would run beside the others, on threads of their own
 	}
 }
 

@@ -16,8 +16,8 @@ struct run;
 struct dag_node;
 struct memory_learned;
 
-// A batch: the user pointer of its queue, and the owner of its jobs' specs. It is reference-counted, because a run that is cut
-// short removes queues at once, even those still held open. Each of these has one reference:
+// A batch: the user pointer of its queue, and the owner of its jobs' specs. A batch is reference-counted, because a run that is cut
+// short removes queues at once, even those that are still held open. Each of these has one reference:
 //	the queue, from batch_new() until the event loop has seen that it was removed (batches_reap()): so the queue's items, queued
 //	    or running, with their steps, on_failure, finally and listing, need no references of their own
 //	the batch's node in a manifest, while the node holds the queue open
@@ -31,7 +31,7 @@ struct batch {
 	struct job_spec **specs;            // index: item.spec; set once the node has begun
 	size_t nspecs;                      // number of `specs`, which are owned (NULL: an entry without keys of its own); 0: `specs` are the run's
 	struct job_spec *finally, *listing; // of the `finally` command, and of the command that lists the items; owned, or NULL
-	struct batch *next_dead;            // in run->dead
+	struct batch *next_dead;            // the next batch in the list run->dead
 	unsigned width;              // slots that an item of the first spec takes; set before that spec is made
 	char *name;                  // owned
 	struct hosts_binding *binding;   // machines of its jobs; owned, or NULL: any
@@ -43,13 +43,13 @@ struct batch {
 	bool allow_failure;          // a failed job is reported, and has no other consequences
 	atomic_bool cancelled;       // by --cancel: none of its jobs starts any more
 	struct output_queue *output_queue; // of its jobs, in order; NULL without --keep-order
-	atomic_uint_least64_t order; // items given an order so far
+	atomic_uint_least64_t order; // how many items have got a rank in the order of output so far
 	struct queue_attrs attrs;    // of its queue
 	int64_t jobs;                // number of jobs that the batch will have; -1: not known
 	bool started;                // EVENT_BATCH_START was published; by the thread that opens queues
 	uint64_t ready_at;           // when the last of the batches that it needs ended (now_ns() time), and its jobs began to wait for a turn; or 0
-	char *why;                   // why jobs are lost (publish_set_lost_reason()), or NULL; owned
-	struct event_batch_end ended; // the counts of its jobs that have ended; under the publisher's lock, but for `longest_wait`
+	char *why;                   // why its remaining jobs never start (publish_set_lost_reason()), or NULL; owned
+	struct event_batch_end ended; // the counts of its jobs that have ended; all but `longest_wait` under the publisher's lock
 	struct packsize pack_size;   // of --pack=auto; guarded by run->lock
 	struct controller_batch pace; // for -j auto; guarded by the lock of auto_slots.c
 	struct memory_learned *memory; // --memory=auto: how much memory its jobs took; or NULL; owned, guarded by the lock of process/memory.h
@@ -59,8 +59,8 @@ struct batch {
 // and no --memory.
 bool batches_learn_memory(const struct run *run);
 
-// Makes a batch, whose queue will have these attributes; `name` is copied. `jobs`: how many it will have, or -1 if that is not
-// known. Returns it with one reference, which becomes the one of the pool's queue.
+// Makes a batch, whose queue will have these attributes; `name` is copied. `jobs`: how many jobs it will have; -1: not known.
+// Returns the batch with one reference, which becomes that of the pool's queue.
 struct batch *batch_new(struct run *run, const char *name, const struct queue_attrs *attrs, int64_t jobs);
 
 // Reports that no output comes for rank `order` in the batch's order of output; does nothing for 0, which is no rank.

@@ -62,7 +62,7 @@ void dag_node_ended(struct dag_node *node) {
 // ---- specs ----
 
 unsigned dag_node_width(const struct dag_node *node, unsigned width) {
-	unsigned slots = node->run->slots_bounds.most; // the pool cuts the width to the slots of the moment
+	unsigned slots = node->run->slots_bounds.most; // the run may have fewer slots now: the pool cuts the width to these
 	if (width <= slots) {
 		return width;
 	}
@@ -71,7 +71,7 @@ unsigned dag_node_width(const struct dag_node *node, unsigned width) {
 	return slots;
 }
 
-// Returns NULL after a message.
+// Makes a spec for jobs of the batch, as job_spec_from_job(). Returns NULL after a message.
 static struct job_spec *make_spec(struct dag_node *node, const struct manifest_job *job, const char *command,
                                   bool templates) {
 	struct job_spec *spec = NEW(struct job_spec);
@@ -119,7 +119,7 @@ size_t dag_node_left(const struct dag_node *node) {
 	return n == SIZE_MAX ? 0 : n - node->next;
 }
 
-// A record that is a command: a line, or without a shell its words.
+// Makes a record that is a command: its line; or, if no shell runs it, its words.
 static void command_record(struct dag_node *node, const char *text, unsigned spec, struct record *ret_record,
                            const char **ret_bad) {
 	*ret_record = (struct record){.args = text, .size = strlen(text) + 1, .nargs = 1};

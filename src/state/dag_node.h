@@ -16,11 +16,11 @@ struct dag_node {
 	struct queue *queue;               // held open until all its items are queued, then NULL
 	struct batch *batch;               // a reference, as long as the queue is held open
 	atomic_int state;    // enum dag_node_state; the event loop sets it, any thread may read it: dag_node_state()
-	atomic_bool has_run; // a job of the batch ran, not only to emit its lines again (RESUME_DONE): batches that need this one run again
-	bool again;          // has_run is set in a batch that it needs: all its jobs run again
-	bool fed_again;      // has_run is set in a batch that emits into it
+	atomic_bool has_run; // a job of the batch ran, and not just to emit its lines again (RESUME_DONE): batches that need this one run again
+	bool again;          // has_run is set in a batch that this one needs: all jobs of this one run again
+	bool fed_again;      // has_run is set in a batch that emits into this one
 	size_t unmet;        // how many batches that this one needs have not succeeded yet; 1 more if awaits_feeder
-	bool awaits_feeder;  // all its items are emitted by other batches, and none of these has begun
+	bool awaits_feeder;  // all its items are emitted by other batches, none of which has begun
 	struct list ready;   // link in dag->ready, while nothing keeps the batch from beginning
 	struct list affected; // link in the list of skip_after()
 	size_t nfeeders;     // other batches that may still emit into it
@@ -32,7 +32,7 @@ struct dag_node {
 	bool is_tainted;      // a batch that emits into it failed or was skipped: it may lack items
 
 	uint64_t seen;        // for waits.c: the number of the last search that has visited the node
-	bool leads;           // for waits.c: that search has found that the node leads into a circle
+	bool leads;           // for waits.c: the search `seen` has found that this node leads into a circle of waits
 
 	// its items
 	size_t next;                 // index of the next item in the manifest's list
@@ -40,7 +40,7 @@ struct dag_node {
 	struct buf words;            // scratch of dag_node_next()
 
 	// posted by workers, under dag->lock
-	atomic_bool failed; // a job failed or was cancelled (publish.c); read without the lock first, to save taking it
+	atomic_bool failed; // a job failed or was cancelled (publish.c); also read without the lock
 	bool ended;
 	struct result first; // the first failure
 	struct list posted;  // link in dag->posted

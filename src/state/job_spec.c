@@ -42,8 +42,8 @@ bool job_spec_any(const struct job_spec *spec, enum template_trait trait) {
 struct spec_parse {
 	const struct names *names;
 	unsigned flags;
-	const char *slot_var; // set for each job, or NULL
-	bool split;    // no shell runs them: they are split into words
+	const char *slot_var; // the variable of --slot-var, which is set for each job; or NULL
+	bool split;    // no shell runs the commands: they are split into words
 	bool failed;
 };
 
@@ -77,7 +77,7 @@ static void parse_texts(struct templates *list, struct spec_parse *parse, const 
 	}
 }
 
-// `item` is what --tag puts in front of the lines.
+// Sets spec->tag. `item` is the template for what --tag puts in front of each line of output.
 static void parse_tag(struct job_spec *spec, const struct options *options, const char *item, struct spec_parse *parse) {
 	const char *tag = options->tagstring ? options->tagstring : options->tag && !options->onall ? item : NULL;
 	if (tag) {
@@ -93,7 +93,7 @@ static bool is_of(const char *entry, const char *name) {
 	return name && strncmp(entry, name, len) == 0 && entry[len] == '=';
 }
 
-// Enters the spec's own strings into its environment; from here on their bytes stand still.
+// Enters the spec's own strings into its environment; no string may be added after this, as that could move the others.
 static void enter_strings(struct job_spec *spec) {
 	const char *at = buf_str(&spec->strings), *end = at + spec->strings.len;
 	for (; at < end; at += strlen(at) + 1) {
@@ -219,7 +219,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 	parse.flags = repeats;
 	ret_spec->on_failure = parse_text(&parse, options->on_failure);
 	if (options->workdir) {
-		// fairpar's own directory is below $HOME: a renamed replacement string is not looked for in its path, of which it may be a part
+		// the path of fairpar's own directory begins with $HOME, which may contain what a renamed replacement string looks like
 		const struct names *named = options->own_workdir ? NULL : names;
 		ret_spec->workdir = job_spec_parse(&options->workdir, 1, TEMPLATE_RAW, named, &parse.failed);
 		ret_spec->start = current_dir();
@@ -241,7 +241,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 
 // ---- an added job ----
 
-// True for the variables that tie a job to its run. An added job gets the run's values of these, not those of the process that adds it.
+// True for the variables that tie a job to its run. An added job gets the run's values of these, not the values of the process that adds it.
 static bool is_of_run(const char *entry) {
 	return is_of(entry, "FAIRPAR_COOKIE") || is_of(entry, "FAIRPAR_POOL");
 }

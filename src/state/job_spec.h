@@ -23,19 +23,19 @@ struct templates {
 };
 
 struct job_spec {
-	struct template *command;    // NULL: each record is a command: a line, or without a shell its words
+	struct template *command;    // NULL: each record is itself a command: its line, or if no shell runs it, its words
 	struct templates then;       // the steps after the command
 	struct template *on_failure; // or NULL
 	struct template *tag;        // or NULL
 	struct template *workdir;    // directory of the job, made if it is missing; or NULL: the context's directory
 	struct templates transferred, returned; // --transferfile, --return: paths
 	char *start;                 // with workdir: the directory that this process runs in
-	struct template *creates;    // path seen from the job's directory, or NULL
+	struct template *creates;    // path of the file that the job creates, relative to the job's directory; or NULL
 	struct interpreter by;       // what runs the commands; by.shell is owned
 	struct context *context;     // the directory, umask and so on of the jobs; a reference
 	char **env;                  // of the jobs, without the variables that are set for each; the array is owned
 	size_t nenv;
-	struct buf strings;          // the strings of `env` that are the spec's own
+	struct buf strings;          // those strings of `env` that the spec owns
 	struct variable *vars;
 	size_t nvars;
 	uint64_t timeout;            // of an attempt, nanoseconds; 0: none
@@ -56,7 +56,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 int job_spec_from_job(struct job_spec *ret_spec, const struct run *run, const struct manifest_batch *batch,
                       const struct manifest_job *job, const char *command, bool templates) FP_NODISCARD;
 
-// Makes the spec of a job of --add (slots/control.h), whose record has the command's words. Returns and is freed as job_spec_from_options().
+// Makes the spec of a job of --add (slots/control.h), whose record has the command's words. Its result is as that of job_spec_from_options().
 int job_spec_from_added(struct job_spec *ret_spec, const struct options *options, const struct context *context,
                         const struct control_job *added) FP_NODISCARD;
 
@@ -75,8 +75,8 @@ void job_spec_add_item(struct buf *vars, const struct record *record);
 void job_spec_fini(struct job_spec *spec);
 void job_spec_free(struct job_spec *spec); // job_spec_fini(), and frees `spec`, which may be NULL
 
-// True if a template of the spec has the trait. Only those that the command line can set are looked at: the command, the steps, on-failure,
-// the tag, the directory, the paths of --transferfile and --return.
+// True if a template of the spec has the trait. Looks only at templates that the command line can set: the command, the steps, on-failure, the
+// tag, the directory, the paths of --transferfile and --return.
 bool job_spec_any(const struct job_spec *spec, enum template_trait trait);
 
 // Parses one text of the command line. Returns NULL with *ret_failed true after a message.

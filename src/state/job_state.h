@@ -59,7 +59,7 @@ struct job {
 	struct block *block;          // of --pipe and --pipe-part: its standard input, which job_run.c frees; or NULL
 	struct added_job *added;      // of --add: owns `spec`, and is freed by job_run.c; or NULL
 	const char *reason;           // with item.bad: why it cannot be run; borrowed as the record
-	const char *name;             // what messages call a command that is no item, such as "finally"; or NULL
+	const char *name;             // the name in messages of a command that is no item, such as "finally"; NULL: it is an item
 	enum event_role role;
 	const struct result *told;    // the end of the job or batch after which an on-failure or finally command runs; or NULL
 	struct line_items *line_items; // takes the lines of its attempt's stdout, or NULL
@@ -72,7 +72,7 @@ struct job {
 	unsigned losses;              // how many attempts were lost with their machine, and are made again
 	uint64_t start;               // when the last attempt at its first step started, now_ns() time; 0 before
 	struct spool *spool;          // of all its output; NULL if it is ungrouped
-	struct results *results;      // takes its output instead (--results), or NULL
+	struct results *results;      // takes its output in place of `spool` (--results), or NULL
 	char *owned;                  // a copy of the record and the reason, made when the job left the worker to wait; else NULL
 
 	// between two attempts
@@ -85,10 +85,10 @@ struct job {
 	// for events
 	uint64_t pause;               // nanoseconds of its last pause before an attempt
 	bool pauses;                  // EVENT_WAIT was published for that pause, and EVENT_WAIT_END was not
-	enum event_next cancelled_next; // what was to follow its last attempt, as published; the end of the run has cancelled that
+	enum event_next cancelled_next; // what was announced to follow its last attempt, but was cancelled by the end of the run
 };
 
-// Appends how messages call the job: "BATCH#7", "#7" in the default batch, or "BATCH finally".
+// Appends the name of the job in messages: "BATCH#7", "#7" in the default batch, or "BATCH finally".
 void job_label(const struct job *job, struct buf *buf);
 
 // The template of the job's present step; NULL: the record is the command.
@@ -127,7 +127,7 @@ struct attempt_stats {
 // Only its worker uses the state. Buffers keep their memory from job to job.
 struct worker_state {
 	struct run *run;
-	struct worker *worker;        // NULL: no worker runs the job, which this state only serves to end
+	struct worker *worker;        // NULL: no worker runs the job; the state only serves to publish the job's end
 	void *stack_top;
 	struct warm *warm;            // with --warm, or NULL
 	struct command command;       // of the attempt

@@ -299,7 +299,7 @@ bool publish_halted(const struct run *run) {
 int publish_exit_status(const struct run *run) {
 	const struct publisher *publisher = run->publisher;
 	struct tally tally = publisher->tally;
-	tally.counts.failed = run->options->onall ? publisher->failed_batches : tally.counts.failed; // counts machines, as GNU parallel does
+	tally.counts.failed = run->options->onall ? publisher->failed_batches : tally.counts.failed; // --onall: a batch is a machine; as GNU parallel
 	return exit_status(run->options->exit_scheme, &tally, &run->halt, publish_halted(run), &publisher->halted_by);
 }
 
@@ -365,7 +365,7 @@ static bool count_end(struct batch *batch, const struct result *result, uint64_t
 static void node_fail(struct dag_node *node, const struct result *result) {
 	struct dag *dag = node->run->dag;
 	if (atomic_load_relaxed(&node->failed)) {
-		return; // there may be very many failures
+		return; // without the lock, as there may be very many failures
 	}
 	mutex_lock(&dag->lock);
 	if (!atomic_exchange(&node->failed, true)) {
@@ -468,7 +468,7 @@ static enum event_why wait_reason(const struct worker_state *state, const struct
 	parts[state->stats.held_why] += state->stats.held;
 	uint64_t free_since = since + parts[WHY_RETRY] > ready_at ? since + parts[WHY_RETRY] : ready_at;
 	uint64_t limited = u64_minus(facts->limit_left, free_since), down = job->login ? hosts_downtime(state->run->hosts, free_since, start) : 0;
-	if (job->batch->binding && job->batch->attrs.max_parallel == 0) { // the limit is that of its machines
+	if (job->batch->binding && job->batch->attrs.max_parallel == 0) { // only its machines limit the batch
 		parts[WHY_HOST] += limited > down ? limited : down;
 	} else {
 		parts[WHY_HOST] += down;
@@ -613,7 +613,7 @@ static bool is_counted(const struct job *job, const struct result *result, enum 
 static void make_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next,
                      struct event *ret_event) {
 	const struct attempt_stats *stats = &state->stats;
-	// an attempt that was lost before its worker reported it has a time of its end, but none at which it was seen to begin
+	// an attempt that was lost with its machine before its start was reported has no EVENT_JOB_START yet
 	bool never_began = result->outcome == OUTCOME_SPAWN_ERROR || (result->lost && result->start > 0);
 	if (never_began && !stats->started && job->cancelled_next == NEXT_NOTHING) {
 		publish_job_start(state, job, 0, result->lost ? result->start : now_ns());
@@ -639,7 +639,7 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 			.command_len = state->text.len,
 		},
 	};
-	if (job->cancelled_next != NEXT_NOTHING) { // what follows was announced and never began, because the run took no more work
+	if (job->cancelled_next != NEXT_NOTHING) { // the next attempt or step was announced, but never began, as the run took no more work
 		struct event_job_end *end = &ret_event->u.job_end;
 		end->id.slot = 0;
 		end->queued = 0;

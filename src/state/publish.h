@@ -79,10 +79,10 @@ int publish_exit_status(const struct run *run);
 
 // Publishes EVENT_BATCH_START at the first call for the batch; later calls do nothing.
 void publish_batch_start(struct batch *batch);
-// Counts `jobs` more jobs of the batch as known, before any of them can end; -1 uncounts one that turns out to be done already. Publishes the
-// batch's start, too.
+// Counts `jobs` more jobs of the batch as known, before any of them can end; -1 takes back the count of a job that turns out to be done
+// already. Publishes the batch's start, too.
 void publish_queued(struct batch *batch, int64_t jobs);
-// Counts a job that an earlier run has done (--resume), and that is in no other count.
+// Counts a job that an earlier run has done (--resume); it is counted nowhere else.
 void publish_resumed(struct run *run);
 // Publishes EVENT_BATCH_END, if the batch has started. No other call for the batch may follow.
 void publish_batch_end(struct batch *batch);
@@ -105,7 +105,7 @@ void publish_wait_end(struct run *run, const struct batch *batch, uint64_t numbe
 
 // ---- attempts
 
-// Returns how events name the attempt of the job on this worker. The name of the batch is borrowed.
+// Returns what identifies the attempt of the job on this worker in events. The name of the batch is borrowed.
 struct event_job publish_identify(const struct worker_state *state, const struct job *job);
 // Resets state->stats for an attempt that begins on this worker. The first call for the attempt.
 void publish_attempt_begin(struct worker_state *state);

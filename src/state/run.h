@@ -112,8 +112,8 @@ int terminal_open(struct run *run);
 // Frees run->terminal, if it is not NULL, and closes the terminal.
 void terminal_close(struct run *run);
 
-// Shows the command and waits for the answer. Returns whether the command is to run; false also if the run is cut short. For one
-// job at a time: the caller makes sure of that.
+// Shows the command and waits for the answer. Returns whether the command is to run; false also if the run is cut short. The
+// caller makes sure that only one thread calls this at a time.
 bool terminal_confirm(struct run *run, const char *command);
 
 // Ends the wait for answers, now and later. From any thread; run->terminal may be NULL.
@@ -158,7 +158,7 @@ bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struc
 // Queues the jobs whose time has come. Returns when to call it again (now_ns() time), or TIME_NEVER. From the event loop.
 uint64_t retry_queue_submit(struct retry_queue *retry_queue, uint64_t now);
 
-// Makes the jobs due that were cancelled while they wait (job_is_cancelled()). From the event loop.
+// Makes waiting jobs due at once if they have been cancelled (job_is_cancelled()). From the event loop.
 void retry_queue_recheck(struct retry_queue *retry_queue);
 
 // Ends all jobs that wait, by retry_calls.cut_off, and refuses new ones. From any thread.

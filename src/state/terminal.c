@@ -18,7 +18,7 @@
 
 struct terminal {
 	int fd;
-	int cancel_fd; // readable once answers are not waited for any more
+	int cancel_fd; // readable once no answer is to be waited for any more
 };
 
 int terminal_open(struct run *run) {
@@ -117,7 +117,7 @@ bool terminal_is_ours(const struct run *run) {
 	return tcgetpgrp(run->terminal->fd) == getpgrp();
 }
 
-// Makes the group the foreground one, even if fairpar is in the background: SIGTTOU, which would stop it, is blocked, as in a shell.
+// Makes `group` the foreground group, even if fairpar is in the background: SIGTTOU, which would stop fairpar, is blocked, as in a shell.
 static void give_foreground(const struct terminal *terminal, pid_t group) {
 	sigset_t stop, old;
 	sigemptyset(&stop);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 // "SOCKET TABLE SIZE OBJECT", decimal: the descriptors of the socket, of the table of running children (struct group_table in
-// process/guardian.h), its size in bytes, and the descriptor of the preloaded object. The server uses these descriptors for nothing else.
+// process/guardian.h), the size of this table in bytes, and the descriptor of the preloaded object. The server has these descriptors only for this.
 #define SERVER_VARIABLE "FAIRPAR_WARM"
 
 enum {

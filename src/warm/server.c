@@ -1,12 +1,12 @@
-// The server: what is preloaded into a shell so that it stops where it is about to run main(), and is cloned there for each job.
+// The server: a library that is preloaded into a shell, so that the shell stops just before its main(), and is cloned there for each job.
 //
 // This is no part of the program fairpar: it is linked as a shared object of its own (see Makefile), which fairpar carries as
-// data. It stands in for __libc_start_main(), which a program calls when it is linked and relocated and nothing of it has
+// data. It replaces __libc_start_main(), which a program calls once it is linked and relocated, before any code of its own has
 // run. A job is a clone of the server with CLONE_PARENT, so a child of fairpar, and goes on into the real __libc_start_main().
 //
 // What the C library knows of the process must be right in the job: the thread's id, which the kernel writes to the place that the
-// library named to it; the list of robust mutexes, which a clone does not inherit; errno. So nothing here allocates or locks, or
-// calls what keeps a state: all is done by system calls, by number.
+// library told it; the list of robust mutexes, which a clone does not inherit; errno. So this code does not allocate or lock, and calls
+// no function that keeps state: it makes all system calls by their number.
 
 #include "warm/protocol.h"
 
@@ -83,7 +83,7 @@ __attribute__((constructor)) static void count_fds(void) {
 	server.nfds = count_entries("/proc/self/fd");
 }
 
-// Finds where the parts of the process lie: the kernel must hear of all of them when the arguments move (/proc/PID/cmdline and environ).
+// Finds where the parts of the process lie in memory: who moves the arguments must tell the kernel all of them (/proc/PID/cmdline and environ).
 static bool find_layout(void) {
 	char text[2048];
 	unsigned long field[52] = {0};
@@ -112,7 +112,7 @@ static bool find_layout(void) {
 	return syscall(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &server.layout, sizeof(server.layout), 0) == 0;
 }
 
-// Takes from the environment what fairpar says there (SERVER_VARIABLE). Returns false if it says nothing.
+// Reads SERVER_VARIABLE, which fairpar has put into the environment. Returns false if it is not there: this is no server.
 static bool take_over(char **env) {
 	while (*env && __builtin_strncmp(*env, SERVER_VARIABLE "=", sizeof(SERVER_VARIABLE)) != 0) {
 		++env;
@@ -153,7 +153,7 @@ static bool reply(enum warm_reply_kind kind, int value) {
 	return syscall(SYS_write, server.socket, &text, sizeof(text)) == sizeof(text);
 }
 
-// Waits for the next request. Returns false when there will be none.
+// Waits for the next request. Returns false if none can come any more, or if the request is invalid.
 static bool take_request(void) {
 	union {
 		char bytes[CMSG_SPACE(sizeof(fds))];
@@ -204,7 +204,7 @@ static void set_up(void) {
 	for (int fd = 0; fd < 3; ++fd) {
 		must(syscall(SYS_dup3, fds[fd], fd, 0) >= 0);
 	}
-	// before anything else of the job, so that the guardian of a fairpar that is killed knows its group
+	// before the job does anything else, so that the guardian knows the job's group if fairpar is killed
 	atomic_store_explicit((atomic_int *)(void *)(server.table + request->listed), -(int)syscall(SYS_getpid), memory_order_release);
 	syscall(SYS_munmap, server.table, server.table_size);
 	close_fds();
@@ -212,7 +212,7 @@ static void set_up(void) {
 	syscall(SYS_set_robust_list, server.robust_list, server.robust_size);
 }
 
-// Makes an array for main() of the `n` strings from *at on, and NULL. Returns where the next array begins.
+// Makes an array of the `n` strings that begin at *at, with NULL at its end, for main(). Returns where the next array begins.
 static char **take_strings(char **array, char **at, uint32_t n) {
 	for (; n > 0; --n) {
 		*array++ = *at;
@@ -222,7 +222,7 @@ static char **take_strings(char **array, char **at, uint32_t n) {
 	return array;
 }
 
-// Does everything of the job but its program. Its arguments, then the environment, begin at `strings`, as the C library expects it.
+// Turns this clone into the job, up to the start of the program. `strings` gets the array of arguments and, behind it, that of the environment.
 static void become_job(void) {
 	const struct warm_request *request = &message.request;
 	char *at = message.bytes + sizeof(*request);

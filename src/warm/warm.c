@@ -32,26 +32,26 @@
 #endif
 
 enum {
-	ANSWER_S = 10,    // a server that is silent for so long is taken for one that was stopped or hangs
+	ANSWER_S = 10,    // a server that is silent for so long counts as stopped or hanging
 	FDS_SHARE = 3,    // no server is started once a third of the descriptors is in use
 	SHELLS_MAX = 8,   // shells that a worker knows at a time
-	AUTO_AFTER = 6,   // executions of a shell before it gets a server, which costs about as much as one and saves more than half of each
-	DEATHS_MAX = 3,   // a shell gets no server any more after so many of its servers have died: somebody means to kill them
-	REFRESH_MS = 100, // pause between looks at what others may have changed; a look costs a hundredth of a short job
+	AUTO_AFTER = 6,   // executions of a shell before it gets a server, which costs about as much as one execution, and saves half of each later one
+	DEATHS_MAX = 3,   // a shell gets no server any more after so many of its servers have died: somebody kills them on purpose
+	REFRESH_MS = 100, // pause between two calls of inherited_read(), one of which costs a hundredth of a short job
 };
 
 struct warm_server {
 	pid_t pid;
 	int pidfd;
 	int socket;
-	const struct guardian *guardian; // a job enters itself in the table of running children that the guardian has
+	const struct guardian *guardian; // has the table of running children, in which a job enters itself
 	struct buf request;
 	bool is_lost;       // the server has failed, and is to be closed
 };
 
 // What a process that this one starts would inherit.
 struct inherited {
-	uint64_t hash;       // hash of all that is inherited: if something of it changes, the hash does, with near certainty
+	uint64_t hash;       // hash of all that is inherited: almost certainly another one if anything changes
 	const char *refusal; // why a server that inherits this must not be started; static text, or NULL
 };
 
@@ -223,7 +223,7 @@ static bool build_request(struct warm_server *server, const struct spawn_config 
 		.parent = job->world->pid,
 		.listed = (uint64_t)((const char *)job->listed - (const char *)server->guardian->table),
 	};
-	memcpy(&head.mask, &job->context->mask, sizeof(head.mask)); // its first bytes are the kernel's
+	memcpy(&head.mask, &job->context->mask, sizeof(head.mask)); // the first bytes of a sigset_t are the kernel's mask
 	memcpy(&head.deadly, &job->world->deadly, sizeof(head.deadly));
 	buf_reset(buf);
 	buf_add(buf, &head, sizeof(head));
@@ -233,7 +233,7 @@ static bool build_request(struct warm_server *server, const struct spawn_config 
 	return buf->len < WARM_BYTES_MAX && head.nargs + head.nenv < WARM_STRINGS_MAX;
 }
 
-// Waits until the job runs, and returns its pid; or until it surely does not, and returns -errno.
+// Waits until the job runs, and returns its pid; or until it is certain that the job does not run, and returns -errno.
 static pid_t await_start(const struct warm_server *server, const struct spawn_config *job) {
 	struct warm_reply reply;
 	if (read_reply(server, &reply)) {
@@ -372,7 +372,7 @@ const char *fitness_refusal_env(char *const *env) {
 
 // ---- what is inherited ----
 
-// Reads what a process that this thread started now would inherit. That takes some 30 system calls.
+// Reads what a process would inherit that this thread started now. This takes some 30 system calls.
 static void inherited_read(struct inherited *ret) {
 	uint64_t scheduling[SCHEDULING_WORDS] = {0}, cpus[CPU_WORDS] = {0};
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
@@ -405,7 +405,7 @@ static void shell_fini(struct warm_shell *shell) {
 	*shell = (struct warm_shell){.path = NULL};
 }
 
-// Returns the entry of the job's shell. A new shell takes the entry of the one that came first.
+// Returns the entry of the job's shell. A new shell takes the oldest entry.
 static struct warm_shell *find_shell(struct warm *warm, const struct spawn_config *job) {
 	for (struct warm_shell *one = warm->shells; one < warm->shells + SHELLS_MAX; ++one) {
 		if (one->path && strcmp(one->path, job->path) == 0 && one->context.umask == job->context->umask
@@ -425,8 +425,8 @@ static struct warm_shell *find_shell(struct warm *warm, const struct spawn_confi
 	return oldest;
 }
 
-// Reads what jobs inherit now, unless it was read less than `max_age_ms` ago: for each job that would cost too much. A clone inherits
-// limits, niceness and the like as they were when its server was started, an executed job as they are now: so they must be equal.
+// Reads what jobs inherit now, unless that was read less than `max_age_ms` ago, as reading it for each job would cost too much. A clone has
+// the limits, niceness and so on that its server was started with, and an executed job those of now: cloning is right only if these are equal.
 static void refresh_inherited(struct warm *warm, uint64_t max_age_ms) {
 	uint64_t now = now_ns();
 	if (!warm->refreshed || now - warm->refreshed >= max_age_ms * NS_PER_MS) {
@@ -435,7 +435,7 @@ static void refresh_inherited(struct warm *warm, uint64_t max_age_ms) {
 	}
 }
 
-// Sees that the shell has a server. Returns NULL, or why it has none (static text).
+// Makes sure that the shell has a server. Returns NULL; or the reason why it has none (static text).
 static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, const struct spawn_config *job) {
 	if (shell->executions > 0) {
 		--shell->executions;
@@ -464,7 +464,7 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 	if (!shell->server) {
 		shell->why = fitness_refusal(shell->path);
 		if (!shell->why) {
-			refresh_inherited(warm, 0); // before the server starts: what is changed from now on is found later
+			refresh_inherited(warm, 0); // read before the server starts, so that later changes are noticed
 			shell->inherited = warm->inherited.hash;
 			shell->server = server_open(job, warm->guardian, &shell->why);
 		}

@@ -10,14 +10,14 @@
 enum warm_mode {
 	WARM_OFF,
 	WARM_AUTO, // a shell is cloned once a worker has executed it several times
-	WARM_SH,
+	WARM_SH,   // a shell is cloned from its first job on
 };
 
 // The servers of one worker.
 struct warm;
 
-// Makes the servers of the calling worker, for its thread alone. `children` is borrowed until warm_destroy(). Returns NULL with
-// WARM_OFF, and with WARM_AUTO in a build without servers. The other calls accept that NULL.
+// Makes the struct for the servers of the calling worker, for its thread alone. `children` is borrowed until warm_destroy(). Returns NULL
+// with WARM_OFF, and with WARM_AUTO in a build without servers. The other calls accept that NULL.
 struct warm *warm_create(enum warm_mode mode, struct children *children);
 
 // Ends the servers. NULL-safe.
@@ -39,6 +39,6 @@ extern const size_t server_so_size;
 // Returns why the shell at `path` cannot be cloned, in words (static text); NULL if its file shows no reason against it.
 const char *fitness_refusal(const char *path);
 
-// Returns why a job with this environment cannot be a clone: a variable is for the linker or the allocator, which have done their work
-// before the cloning. NULL: it can be one.
+// Returns why a job with this environment cannot be a clone, in words (static text); or NULL: it can. It cannot if the environment has a
+// variable for the dynamic linker or the allocator: these have read their variables before the cloning.
 const char *fitness_refusal_env(char *const *env);

@@ -156,7 +156,7 @@ two_that_compute='[ {} = 1 ] || : >two; echo >begun; until [ -e two ]; do :; don
 	run_fairpar 255 --tee --pipe -j auto cat ::: a </dev/null
 	assert_contains "$stderr" '--tee: with auto not all jobs run from the beginning'
 	run_fairpar 255 --semaphore --id "$BATS_TEST_NAME" -j auto true
-	assert_contains "$stderr" 'auto is no number, which a semaphore has'
+	assert_contains "$stderr" 'a semaphore needs a number, not auto'
 }
 
 @test "-j auto in a job of another fairpar has the slots of that one" {

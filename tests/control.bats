@@ -534,8 +534,8 @@ d|'
 		say(b"\377" * 100)
 	EOF
 	run_fairpar -j1 'python3 talk.py; "$FAIRPAR" --add echo added >/dev/null #' ::: a
-	assert_lines "that is no job type 155" "that is no job type 155" " type 0" " type 0" \
-		"it was started by another version of fairpar type 155" "the job that asks has ended type 155" " type 0" "invalid job IDs type 155" \
+	assert_lines "the request has no valid job type 155" "the request has no valid job type 155" " type 0" " type 0" \
+		"the run was started by another version of fairpar type 155" "the job that asks has ended type 155" " type 0" "invalid job IDs type 155" \
 		"there is no job 18446744073709551615 type 155" "there is no job 0 type 155" " type 0" " type 0" added
 }
 

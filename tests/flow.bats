@@ -101,7 +101,7 @@ END
 	run_fairpar 1 --quiet -f m.yaml
 	run_fairpar 1 --summary=never -f m.yaml
 	assert_contains "$stderr" "$n skipped"
-	assert_contains "$stderr" "and $((n - 20)) more batches are skipped, down from 'b0'"
+	assert_contains "$stderr" "and $((n - 20)) more batches are skipped because of 'b0'"
 	assert_eq "$(wc -l <"$BATS_TEST_TMPDIR/stderr")" 22
 }
 

@@ -92,16 +92,16 @@ warnings() {
 @test "options that GNU parallel would have taken from its variable or file are told of, once" {
 	export PARALLEL='--will-cite -j4'
 	run_fairpar -k echo ::: a b
-	assert_eq "$(warnings)" "fairpar: warning: the options in \$PARALLEL are GNU parallel's and not read: give them here, or --plain"
+	assert_eq "$(warnings)" "fairpar: warning: GNU parallel's options in \$PARALLEL are not read: give them here, or give --plain"
 	assert_lines a b
 	PARALLEL='--will-cite # -j4' run_fairpar echo ::: a # there a comment is a whole line
-	assert_eq "$(warnings)" "fairpar: warning: the options in \$PARALLEL are GNU parallel's and not read: give them here, or --plain"
+	assert_eq "$(warnings)" "fairpar: warning: GNU parallel's options in \$PARALLEL are not read: give them here, or give --plain"
 	mkdir -p "$PARALLEL_HOME"
 	printf '# mine\n\n--will-cite\n--bar --eta\n' >"$PARALLEL_HOME/config"
 	run_fairpar echo ::: a
-	assert_eq "$(warnings)" "fairpar: warning: the options in \$PARALLEL and '$PARALLEL_HOME/config' are GNU parallel's and not read: give them here, or --plain"
+	assert_eq "$(warnings)" "fairpar: warning: GNU parallel's options in \$PARALLEL and '$PARALLEL_HOME/config' are not read: give them here, or give --plain"
 	PARALLEL=' --will-cite' run_fairpar 'echo {};' ::: a
-	assert_eq "$(warnings)" "fairpar: warning: the options in '$PARALLEL_HOME/config' are GNU parallel's and not read: give them here, or --plain"
+	assert_eq "$(warnings)" "fairpar: warning: GNU parallel's options in '$PARALLEL_HOME/config' are not read: give them here, or give --plain"
 	unset PARALLEL_HOME PARALLEL
 	mkdir .parallel
 	echo --bar >.parallel/config
@@ -237,7 +237,7 @@ again_is_not_told() {
 @test "a list in one word: that its lines are one item is told where it is the only one" {
 	run_fairpar echo ::: $'a\nb\n'
 	assert_lines a b ''
-	assert_eq "$(hints)" "fairpar: hint: a word behind ::: is one item, and this one has 2 lines: printf '%s\n' \"\$list\" | fairpar … makes an item of each"
+	assert_eq "$(hints)" "fairpar: hint: this word behind ::: is one item with 2 lines: printf '%s\n' \"\$list\" | fairpar … makes an item of each line"
 	run_fairpar echo ::: $'a\nb' c
 	assert_eq "$(hints)" ''
 	run_fairpar echo ::: $'a\nb' ::: x

@@ -154,7 +154,7 @@ static char *parse_escape(struct json_reader *reader, char *to) {
 		return to;
 	}
 	if (c != 'u') {
-		fail(reader, "a string has a backslash before what needs none");
+		fail(reader, "a string has an unknown escape");
 		return to;
 	}
 	++reader->at;
@@ -291,7 +291,7 @@ static bool parse_object(struct json_reader *reader, unsigned depth) {
 			return false;
 		}
 		if (depth == 0 && reader->n == JSON_MEMBERS_MAX) {
-			return fail(reader, "it has too many keys");
+			return fail(reader, "the object has too many keys");
 		}
 		if (depth == 0) {
 			reader->members[reader->n++] = member;

@@ -247,7 +247,7 @@ void option_profile_warn(const struct options *options) {
 	}
 	bool in_variable = variable && has_options(variable), in_file = path.len > 0 && file_has_options(path.data);
 	if (in_variable || in_file) {
-		diag_warn("the options in %s%s%s%s%s are GNU parallel's and not read: give them here, or --plain", in_variable ? "$PARALLEL" : "",
+		diag_warn("GNU parallel's options in %s%s%s%s%s are not read: give them here, or give --plain", in_variable ? "$PARALLEL" : "",
 		          in_variable && in_file ? " and " : "", in_file ? "'" : "", in_file ? text_shows(path.data) : "", in_file ? "'" : "");
 	}
 }

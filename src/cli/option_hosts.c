@@ -110,7 +110,7 @@ static int read_list(void *arg, const char *name, struct buf *ret_text, char **r
 		return 0;
 	}
 	if (is_stdin && is_again) {
-		return error_text(ret_error, "--sshloginfile cannot read '-': standard input is read when the run begins");
+		return error_text(ret_error, "--sshloginfile cannot read '-' now: standard input is read only when the run begins");
 	}
 	if (is_stdin && option_take_stdin(sources->parser, "--sshloginfile -") != 0) {
 		return -1;
@@ -301,7 +301,7 @@ static int resolve_onall(struct options *o) {
 		return option_fail(OPT_JOBS, "is a number of machines with --%s, not '%s'", o->nonall ? "nonall" : "onall", text_shows(o->jobs));
 	}
 	if (o->slurm) {
-		return option_fail(o->nonall ? OPT_NONALL : OPT_ONALL, "needs machines with names, not pilots: run it in an allocation, as in salloc -N2 fairpar --slurm");
+		return option_fail(o->nonall ? OPT_NONALL : OPT_ONALL, "needs machines with names, not pilots: run fairpar in an allocation, as in salloc -N2 fairpar --slurm");
 	}
 	o->onall = true;
 	o->machines = (unsigned)machines;

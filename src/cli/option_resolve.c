@@ -41,7 +41,7 @@ static void hint_at_lines(const struct options *o) {
 		++n;
 	}
 	if (n > 1) {
-		diag_note("hint: a word behind %s is one item, and this one has %zu lines: printf '%%s\\n' \"$list\" | fairpar … makes an item of each",
+		diag_note("hint: this word behind %s is one item with %zu lines: printf '%%s\\n' \"$list\" | fairpar … makes an item of each line",
 		          o->arg_sep, n);
 	}
 }
@@ -68,7 +68,7 @@ static int resolve_sources(struct options *o) {
 		return 0;
 	}
 	if (o->nsources == 0 && o->nbatch_files > 0 && (o->batch || o->batch_by)) {
-		return diag_error("--%s has no items: beside --batch NAME=FILE, stdin is read by '--arg-file -' only",
+		return diag_error("--%s has no items: with --batch NAME=FILE, stdin is read only if '--arg-file -' names it",
 		                  o->batch ? "batch NAME" : "batch-by");
 	}
 	if (o->nonall && o->ncommand == 0) {
@@ -236,7 +236,7 @@ static int resolve_records(struct options *o) {
 	o->lines = lines_by == OPT_LINES ? counts->lines : max_lines;
 	if (o->pipe == PIPE_PART && (o->records > 0 || o->lines > 0)) {
 		return option_fail(o->records > 0 ? records_by : lines_by,
-		                   "cannot be combined with --pipe-part: records are not counted there; --pipe < FILE counts them");
+		                   "cannot be combined with --pipe-part, which does not count records; --pipe < FILE does");
 	}
 	o->records *= o->records > 0 && o->lines > 0 ? o->lines : 1; // as in GNU parallel
 	return 0;
@@ -247,7 +247,7 @@ static int resolve_blocks(struct options *o) {
 		return option_fail(pipe_as_given(o), "needs a command to pipe into, such as 'cat'");
 	}
 	if (o->nbatch_files > 0) {
-		return option_fail(OPT_BATCH, "NAME=FILE cannot be combined with --%s: it has one batch, of blocks",
+		return option_fail(OPT_BATCH, "NAME=FILE cannot be combined with --%s, whose blocks are one batch",
 		                   o->pipe == PIPE_PART ? "pipe-part" : "pipe");
 	}
 	if (o->tee) {
@@ -342,7 +342,7 @@ int options_resolve_command(struct parser *p) {
 	o->header_files = o->header_text && strcmp(o->header_text, "0") == 0;
 	o->input.header = o->header_text && !o->header_files; // the header is one line, whatever --header says, as in GNU parallel without --pipe
 	if (o->packing.chars > PACK_CHARS_MAX) {
-		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
+		diag_warn("--max-chars: taking %d, the largest value possible", PACK_CHARS_MAX);
 		o->packing.chars = PACK_CHARS_MAX;
 	}
 	if (resolve_machines(o) != 0 || check_manifest(o) != 0 || check_first_word(p) != 0 || (o->pipe && resolve_blocks(o) != 0) ||
@@ -499,16 +499,16 @@ int options_resolve_request(struct options *o, char *const *words) {
 	}
 	o->command = words;
 	if (o->nbatch_files > 0) {
-		return option_fail(OPT_BATCH, "NAME=FILE cannot be combined with --%s: it takes a NAME alone", option_table[id].name);
+		return option_fail(OPT_BATCH, "NAME=FILE cannot be combined with --%s: give a NAME alone", option_table[id].name);
 	}
 	if (o->timeout_percent > 0) {
-		return option_fail(OPT_TIMEOUT, "of an added job is a time, and no percentage");
+		return option_fail(OPT_TIMEOUT, "of an added job must be a time, not a percentage");
 	}
 	if (id == OPT_ADD) {
 		return words[0] ? 0 : option_fail(id, "needs a command");
 	}
 	if (id == OPT_STATUS) {
-		return words[0] ? option_fail(id, "runs nothing: a command does not belong behind it") : 0;
+		return words[0] ? option_fail(id, "takes no command: it runs nothing") : 0;
 	}
 	if (id == OPT_CANCEL && (words[0] != NULL) == (o->batch != NULL)) {
 		return option_fail(id, "needs %s", words[0] ? "IDs or --batch NAME, not both" : "the IDs of jobs, or --batch NAME");

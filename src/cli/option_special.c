@@ -292,7 +292,7 @@ int opt_semaphore_timeout(struct parser *parser, const char *value) {
 	if (parse_duration(value + sem->gives_up, PARALLEL_UNITS, &sem->timeout) == 0) {
 		return 0;
 	}
-	return option_fail(parser->id, "must be seconds, or a time such as 1m30s, below 0 to give up then, not '%s'", text_shows(value));
+	return option_fail(parser->id, "must be seconds, or a time such as 1m30s, negative to give up afterwards, not '%s'", text_shows(value));
 }
 
 // ---- output, outcome and logs ----
@@ -341,7 +341,7 @@ int opt_joblog(struct parser *parser, const char *value) {
 int opt_log(struct parser *parser, const char *value) {
 	int fd = option_log_fd(value);
 	if (fd == BAD_FD) {
-		return diag_error("--log %s: fd: stands before the number of a descriptor (a file: './%s')", text_shows(value), text_shows(value));
+		return diag_error("--log %s: 'fd:' must be followed by the number of a descriptor (a file is './%s')", text_shows(value), text_shows(value));
 	}
 	int flags = fd >= 0 ? fcntl(fd, F_GETFL) : 0;
 	if (flags < 0 || (fd >= 0 && (flags & O_ACCMODE) == O_RDONLY)) {

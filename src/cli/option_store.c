@@ -77,7 +77,7 @@ static void store_integer(char *field, size_t size, long value) {
 static int store_text(const struct value_info *info, enum option_id id, char *field, const char *text) {
 	if (text && *text == '\0' && info->least > 0) {
 		return option_value_way(&option_table[id]) > VALUE_ALWAYS
-			? option_fail(id, "is followed by = and nothing: leave the = out, or give it a value")
+			? option_fail(id, "has nothing behind the '=': give a value, or leave the '=' out")
 			: option_fail(id, "must not be empty");
 	}
 	if (info->kind == KIND_LIST) {

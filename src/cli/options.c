@@ -250,10 +250,10 @@ static int parse_semaphore_command(struct parser *parser) {
 	char *const *words = parser->at;
 	size_t n = skip_words(parser);
 	if (parser->options->manifest) {
-		return diag_error("--manifest cannot be combined with a semaphore: it runs one command");
+		return diag_error("--manifest cannot be combined with a semaphore, which runs one command");
 	}
 	if (words[n]) {
-		return diag_error("a semaphore runs one command without items: quote '%s' if it is part of it", words[n]);
+		return diag_error("a semaphore runs one command without items: quote '%s' if it is part of the command", words[n]);
 	}
 	return options_resolve_semaphore(parser->options, words, n);
 }
@@ -267,7 +267,7 @@ static const char *pool_name(const struct parser *parser) {
 // Checks the name of a pool or of a run (`kind`); NULL is fine.
 static int check_name(const char *kind, const char *name) {
 	if (name && !pool_dir_is_valid_name(name)) {
-		return diag_error("a %s cannot be called '%s': a name has letters, digits, '.', '_' and '-', at most 64 and no '.' in front",
+		return diag_error("a %s cannot be called '%s': a name has at most 64 letters, digits, '.', '_' and '-', and no '.' in front",
 		                  kind, text_shows(name));
 	}
 	return 0;
@@ -332,9 +332,9 @@ static int check_worker(const struct parser *parser) {
 	if (*parser->at) {
 		diag_error("--worker takes no command: it runs the jobs that another fairpar sends");
 	} else if (o->jobs && slots_is_auto(o->jobs)) {
-		diag_error("--worker needs a number of slots that stays: -j N, -j +N or -j N%%");
+		diag_error("--worker needs a fixed number of slots: -j N, -j +N or -j N%%");
 	} else if (o->worker_left && read_time_left(o->worker_left, &o->worker_seconds) != 0) {
-		diag_error("--worker: must be a number of seconds, or a time as Slurm has it, not '%s'", text_shows(o->worker_left));
+		diag_error("--worker: must be a number of seconds, or a time as Slurm prints it, not '%s'", text_shows(o->worker_left));
 	} else {
 		return 0;
 	}

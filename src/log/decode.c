@@ -472,7 +472,7 @@ static void read_line(struct log_reader *reader, char *line, size_t len) {
 		return;
 	}
 	if (get_u64(reader, "v", UINT64_MAX, 0) != 1) {
-		set_error(reader, has(reader, "v") ? "its version is not 1: a newer fairpar may read it" : "this is not an event of a fairpar log");
+		set_error(reader, has(reader, "v") ? "the version is not 1: a newer fairpar may read the log" : "this is not an event of a fairpar log");
 		return;
 	}
 	const char *name = get_text(reader, "ev");
@@ -489,7 +489,7 @@ static void read_line(struct log_reader *reader, char *line, size_t len) {
 static int conclude(struct log_reader *reader) {
 	reader->line = reader->first_damaged; // 0: none
 	if (!reader->has_start) {
-		message(reader, "error", "%s", reader->ndamaged > 0 ? reader->damage : "there is no run in it");
+		message(reader, "error", "%s", reader->ndamaged > 0 ? reader->damage : "the log has no run");
 		return -1;
 	}
 	if (reader->ndamaged > 0) {

@@ -61,8 +61,8 @@ static int connect_run(const struct options *options, const char *what, struct l
 	*ret_id = find_own(&socket);
 	if (!name && socket.len == 0) {
 		return diag_error(is_elsewhere() ? "--%s: the run is on another machine, and cannot be reached from here%s"
-		                                 : "--%s speaks to a run: use it in a job of one, or name the run by --run NAME%s", what,
-		                  options->control.request == OPT_WAIT ? "; where a semaphore is meant, name it with --id" : "");
+		                                 : "--%s speaks to a run: use it in a job of the run, or name the run by --run NAME%s", what,
+		                  options->control.request == OPT_WAIT ? "; to wait for a semaphore, name it with --id" : "");
 	}
 	int fd = connect_to(name, buf_str(&socket), &error);
 	if (fd >= 0) {

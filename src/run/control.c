@@ -96,7 +96,7 @@ static void close_name(struct control *control) {
 
 // Adds a client with its request, or returns false if the frame is none. control_tick() answers it later, because nested_lock() is held here.
 static bool take_over(void *arg, const struct frame *frame, const char *text, int fd) {
-	static const char many[] = "too many ask it";
+	static const char many[] = "too many programs wait for its answer";
 	struct control *control = arg;
 	if (!control_is_request(frame->type)) {
 		return false;
@@ -150,7 +150,7 @@ static void add(struct control_client *client) {
 	struct control_job job;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	if (!control_read_job(client->text, client->request.len, &job)) {
-		refuse(client, "that is no job");
+		refuse(client, "the request has no valid job");
 		return;
 	}
 	uint64_t id = feeds_add_job(client->control->run, client->attempt, client->by, &job, &why);
@@ -313,7 +313,7 @@ static void on_request(struct control_client *client) {
 	size_t at = 0;
 	verify(frame_next(&client->in, &at, &client->request, &client->text));
 	if (request->c >> 32 != CONTROL_VERSION) {
-		refuse(client, "it was started by another version of fairpar");
+		refuse(client, "the run was started by another version of fairpar");
 		return;
 	}
 	nested_lock(run->nested);
@@ -335,7 +335,7 @@ static void on_request(struct control_client *client) {
 		control_status(run, (uint32_t)request->c & LOOK_JSON, &report);
 		answer(client, CONTROL_REPORT, 0, report.data, report.len);
 		break;
-	default: refuse(client, "it does not know that request"); break;
+	default: refuse(client, "the run does not know this request"); break;
 	}
 }
 

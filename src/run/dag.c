@@ -265,7 +265,7 @@ static void skip_after(struct dag_node *node) {
 		}
 	}
 	if (affected.nskipped > SKIPS_NAMED && !node->run->options->quiet) {
-		diag_note("and %zu more batches are skipped, down from '%s'", affected.nskipped - SKIPS_NAMED,
+		diag_note("and %zu more batches are skipped because of '%s'", affected.nskipped - SKIPS_NAMED,
 		          text_shows(node->plan->name));
 	}
 }

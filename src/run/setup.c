@@ -196,7 +196,7 @@ static int open_jobserver(struct run *run) {
 		return 0;
 	}
 	if (run->leases && !options->pool.name) {
-		diag_warn("--jobserver has no effect in a job of another run: give it to that one");
+		diag_warn("--jobserver has no effect in a job of another run: give it to that run");
 		return 0;
 	}
 	run->jobserver = jobserver_slots_serve(options, run->context, run->temp_dir, /* in_shared_pool */ run->leases);
@@ -378,7 +378,7 @@ static void on_output_failed(void *arg, int stream, int error) {
 	const char *const names[] = {result_files_name(run), "standard error"};
 	bool unread = error == ETIME; // the time limit of run_limit_end() is over: writer_destroy() tells how much was not written
 	if (stream == 2) {
-		diag_error("cannot write to a temporary file for output in '%s': %s: output of jobs is lost, and no more are started",
+		diag_error("cannot write to a temporary file for output in '%s': %s: output of jobs is lost, and no more jobs are started",
 		           text_shows(run->temp_dir), strerror(error));
 	} else if ((stream != 0 || error != EPIPE) && !unread) {
 		diag_error("cannot write to %s: %s", names[stream], strerror(error));

@@ -156,11 +156,11 @@ static void test_cut_off(void) {
 
 static void test_mistakes(void) {
 	static const struct { const char *log, *message; } cases[] = {
-		{"", "x.jsonl: error: there is no run in it\n"},
+		{"", "x.jsonl: error: the log has no run\n"},
 		{"hello\n", "x.jsonl:1: error: this is no JSON object\n"},
 		{"hello", "x.jsonl:1: error: this is no JSON object\n"},
 		{"{}\n", "x.jsonl:1: error: this is not an event of a fairpar log\n"},
-		{"{\"v\":2,\"ev\":\"run_start\",\"t\":0}\n", "x.jsonl:1: error: its version is not 1: a newer fairpar may read it\n"},
+		{"{\"v\":2,\"ev\":\"run_start\",\"t\":0}\n", "x.jsonl:1: error: the version is not 1: a newer fairpar may read the log\n"},
 		{"{\"v\":1,\"ev\":\"run_end\",\"t\":0}\n", "x.jsonl:1: error: this is not the beginning of a log\n"},
 		{HEAD "{\"v\":1,\"ev\":\n" HEAD, NULL}, // the last run counts
 		{"garbage\n{\"a\":1}\n", "x.jsonl:1: error: this is no JSON object\n"},

@@ -195,7 +195,7 @@ static void test_pipe(void) {
 	REFUSED("--cat cannot be combined with items: it reads its data from stdin", "--cat", "cat", ":::", "a");
 	REFUSED("--fifo needs a command to pipe into", "--fifo");
 	REFUSED("--cat cannot be combined with --fifo", "--cat", "--fifo", "cat");
-	REFUSED("--batch NAME=FILE cannot be combined with --pipe: it has one batch, of blocks", "--pipe", "--batch", "a=b",
+	REFUSED("--batch NAME=FILE cannot be combined with --pipe, whose blocks are one batch", "--pipe", "--batch", "a=b",
 	        "cat");
 	REFUSED("--then cannot be combined with --pipe: join the commands with '&&'", "--pipe", "--then", "x", "cat");
 }
@@ -212,7 +212,7 @@ static void test_round_robin(void) {
 	        "--round", "--retries", "2", "cat");
 	REFUSED("--round-robin cannot be combined with --pipe-part: --pipe < FILE deals out its blocks", "--pipe-part", "-a",
 	        "file", "--round", "cat");
-	REFUSED("--round-robin cannot be combined with --cat: a job begins before its last block is there; --fifo can",
+	REFUSED("--round-robin cannot be combined with --cat: a job begins before its last block is there; use --fifo",
 	        "--cat", "--round", "cat");
 }
 
@@ -294,7 +294,7 @@ static void test_machines(void) {
 	check_equal(o.hosts.n, 1 + 8);
 	check(!o.hosts.logins[0].is_pilot && o.hosts.logins[1].cpus == 3);
 	REFUSED("--slurm takes options of srun, where {} has no meaning", "--slurm={}", "x");
-	REFUSED("--slurm-pilots needs --slurm: pilots are its", "--slurm-pilots=3", "x");
+	REFUSED("--slurm-pilots needs --slurm, whose pilots it counts", "--slurm-pilots=3", "x");
 	REFUSED("--at-most-once needs --sshlogin", "--at-most-once", "-S:", "x");
 	REFUSED("--sshlogin cannot be combined with --semaphore", "--semaphore", "--id", "i", "-Sa", "x");
 }

@@ -1,9 +1,9 @@
-// From inputs to batches: reads records just ahead of need, gives them their numbers, and queues them.
+// Feeds batches from inputs: reads records just ahead of need, gives them their numbers, and queues them.
 //
-// The feeding thread (the event loop's) takes no slot and never blocks. The input of a batch is read while the batch has
-// less than HIGH_BYTES queued, and again when the pool says that it runs low, so memory is flat whatever the length
-// of the input. With --batch-by, where the input itself names the batches, it is read as far ahead as the pool takes it (--queue-mem, then the spill
-// file): only so does a batch that comes late in the input get its turn at once.
+// The feeds run in the thread of the event loop, which takes no slot and never blocks. The input of a batch is read while the batch
+// has less than HIGH_BYTES queued, and again when the pool says that the batch runs low, so memory does not grow with the length of the
+// input. With --batch-by the input itself names the batches; such an input is read as far ahead as the pool has room (--queue-mem, then the
+// spill file): only so does a batch that comes late in the input get its turn at once.
 
 #include "feed/feed_internal.h"
 
@@ -19,7 +19,7 @@ enum { PASS_ITEMS = 16 * 1024 }; // items between two looks at the signals
 
 // ---- reading ----
 
-// Reads the next record. Returns false if there is none now.
+// Reads the next record. Returns false if there is no record now.
 static bool feed_read(struct run *run, struct feed *feed) {
 	const char *error = NULL;
 	if (!feed->input) {
@@ -40,7 +40,7 @@ static bool feed_read(struct run *run, struct feed *feed) {
 		diag_error("%s", error);
 		atomic_store_relaxed(&run->trouble, true);
 		return feed_read(run, feed);
-	case INPUT_HEADER: // taken when the feed was opened
+	case INPUT_HEADER: // the header was read when the feed was opened
 	case INPUT_END:
 		break;
 	}
@@ -50,10 +50,10 @@ static bool feed_read(struct run *run, struct feed *feed) {
 
 // True if the feed's batch has enough to do for now; the pool then calls when the batch runs low.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
-	if (run->options->packing.by_time) { // the packs that its batch lacks are made of what was read
+	if (run->options->packing.by_time) { // makes the packs that the batch lacks from the items that were read
 		return !feed_submit_stocks(run, feed) || (!feed->by_key && stock_bytes(&feed->own.stock) >= feed_high_water(run));
 	}
-	bool wants = feed->by_key || run->halt.percent > 0; // N% is of all jobs: they must be known
+	bool wants = feed->by_key || run->halt.percent > 0; // N% of all jobs: so all jobs must be known
 	for (const struct submission *at = feed->own.submission; at && !wants; at = at->next) {
 		wants = pool_queue_bytes(run->pool, at->queue) < feed_high_water(run);
 	}
@@ -66,7 +66,7 @@ static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	return true;
 }
 
-// Reads more of the data of --pipe or --tee, and queues a block at once. Returns true if there may be more.
+// Reads more of the data of --pipe or --tee, and queues a block as soon as there is one. Returns true if there may be more.
 static bool feed_fill_data(struct run *run, struct feed *feed) {
 	struct submission *submission = feed->own.submission;
 	struct block *block;
@@ -80,7 +80,7 @@ static bool feed_fill_data(struct run *run, struct feed *feed) {
 	switch (blockfeed_step(run->blocks, &block)) {
 	case DATA_READY:
 		block_record(block, &run->feeds->key, &feed->record);
-		if (!submission_add(submission, &(struct new_item){.record = &feed->record, .block = block})) { // --resume: it is done
+		if (!submission_add(submission, &(struct new_item){.record = &feed->record, .block = block})) { // --resume: the job was done before
 			block_free(block);
 		}
 		return feed_submit(run, submission);
@@ -130,7 +130,7 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 	if (run->options->packing.by_time && !feeds->stopped) {
 		(void)feed_submit_stocks(run, feed);
 	} else if (feed->ended && !feed->pending && !feeds->stopped) {
-		(void)feed_flush_packs(run, feed); // without room, again in the next pass
+		(void)feed_flush_packs(run, feed); // if there is no room, the next pass tries again
 	}
 	return false;
 }
@@ -161,7 +161,7 @@ static void feed_finish(struct run *run, struct feed *feed) {
 	feed_free(feed);
 }
 
-// Whether nothing will be added any more, except by jobs that run.
+// Returns true if no more items will come, except from jobs that run.
 static bool all_is_read(const struct run *run) {
 	bool ended = true;
 	list_for_each_entry(&run->feeds->active, const struct feed, feed, link) {
@@ -177,7 +177,7 @@ bool feeds_fill(struct run *run) {
 	list_for_each_entry(&feeds->active, struct feed, feed, link) {
 		if (!feeds->stopped) {
 			again |= feed_fill(run, feed);
-			if (feed->node) { // at once: there may be very many nodes
+			if (feed->node) { // frees the feed at once, as there may be very many nodes
 				feed_finish(run, feed);
 			}
 		}
@@ -207,7 +207,7 @@ void feeds_add_polls(struct run *run, struct polls *polls) {
 void feeds_stop(struct run *run) {
 	struct feeds *feeds = run->feeds;
 	if (!feeds) {
-		return; // the run could not be put together
+		return; // feeds_open() was not called
 	}
 	feeds_cut_short(run);
 	list_for_each_entry(&feeds->active, struct feed, feed, link) {

@@ -1,4 +1,4 @@
-// Jobs that are added while the run goes (--add). Once they are in a queue they are treated as items.
+// Adds jobs while the run goes (--add). In its queue an added job is treated as an item.
 
 #include "feed/feed_internal.h"
 
@@ -10,13 +10,13 @@
 #include "record/record.h"
 #include "sharing/nested.h"
 
-// Returns why the run takes no such job, or NULL.
+// Returns why the run refuses to add the job, or NULL.
 static const char *refuse_job(const struct run *run, const struct control_job *job) {
 	const struct options *options = run->options;
 	return run->phase >= RUN_DRAINING || publish_halted(run) || run->feeds->stopped ? "the run starts nothing more"
 		: options->resume == RESUME_RETRY ? "the run has --retry-failed, whose jobs have the numbers of the log"
 		: options->tee ? "the run has --tee, whose jobs all run at once"
-		: run->leases && job->width > 1 ? "a job of the run takes one slot, for they are somebody else's" : NULL;
+		: run->leases && job->width > 1 ? "a job of the run takes one slot, as the slots belong to another program" : NULL;
 }
 
 // Opens the queue that an added job goes to: if attempt `number` runs, and `batch` is empty or names the attempt's batch, the attempt's queue
@@ -31,7 +31,7 @@ static struct submission *open_submission(struct run *run, uint64_t number, cons
 		return feed_submission_open(queue);
 	}
 	if (queue && !batch[0]) {
-		return NULL; // the pool takes nothing any more
+		return NULL; // the pool takes no more items
 	}
 	const char *name = batch[0] ? batch : run->options->batch ? run->options->batch : "default";
 	return feed_submission_open_batch(run, name, /* low_water */ 0);
@@ -56,7 +56,7 @@ static uint64_t add_to(struct run *run, uint64_t number, uint64_t by, struct add
 	uint64_t id = added->id; // the job may end before this function does
 	uint64_t item_number = is_new ? submission->items[submission->n - 1].number : 0;
 	added_jobs_register(run->added_jobs, added, by, submission->queue, item_number);
-	if (!is_new) { // --resume: it is done
+	if (!is_new) { // --resume: the job was done before
 		job_records_finish(run, id);
 		added_job_ended(run, added, &done);
 		added_job_free(added);

@@ -26,9 +26,9 @@
 #include <unistd.h>
 
 enum {
-	HIGH_BYTES = 64 * 1024,      // when a batch has so many bytes queued, its input is not read further
-	PACKED = 8,                  // this limit times 8 if items are packed: a job has up to 128 KiB of them
-	PACKED_BY_TIME = 32,         // this limit times 32 for each slot with --pack=auto: a job has up to 2 MiB
+	HIGH_BYTES = 64 * 1024,      // while a batch has so many bytes queued, its input is not read
+	PACKED = 8,                  // HIGH_BYTES is multiplied by 8 if items are packed: a job has up to 128 KiB of items
+	PACKED_BY_TIME = 32,         // HIGH_BYTES is multiplied by 32 for each slot with --pack=auto: a job has up to 2 MiB of items
 	AHEAD_BYTES = 8 * 1024 * 1024, // the greatest limit with --pack=auto
 };
 
@@ -42,7 +42,7 @@ size_t feed_high_water(const struct run *run) {
 	return run->slots < most / packed ? packed * run->slots : most > HIGH_BYTES ? most : HIGH_BYTES;
 }
 
-// Adds a feed for the submission's queue, and takes the submission over; NULL when the pool takes nothing any more.
+// Adds a feed for the submission's queue, and takes the submission over (NULL if the pool takes no more items). Returns the feed.
 static struct feed *feed_add(struct feeds *feeds, struct input *input, struct submission *submission) {
 	struct feed *feed = NEW(struct feed);
 	feed->input = input;
@@ -51,7 +51,7 @@ static struct feed *feed_add(struct feeds *feeds, struct input *input, struct su
 	return feed;
 }
 
-// Opens the input; `node`: the node of a manifest whose items it gives, or NULL. Returns NULL after a message.
+// Opens the input; `node` is the node of a manifest whose items the input gives, or NULL. Returns NULL after a message.
 static struct input *open_input(const struct input_config *config, struct dag_node *node) {
 	char *error;
 	struct input *input = input_open(config, &error);
@@ -71,8 +71,8 @@ static int compare_names(const void *a, const void *b) {
 }
 
 // --onall: each record goes to every machine, which has a batch of its own and runs one job at a time. Returns the submissions of all
-// machines, one behind the other (submission.next), in the order of their names, as GNU parallel takes them; or NULL when the pool
-// takes nothing any more.
+// machines as a list (submission.next), in the order of the machines' names, as GNU parallel takes them; or NULL if the pool takes no
+// more items.
 static struct submission *open_onall(struct run *run, size_t low_water) {
 	const struct sshlogins *list = &run->options->hosts;
 	FP_CLEANUP(free_later) const struct sshlogin **logins = xcalloc(list->n, sizeof(*logins));
@@ -155,8 +155,8 @@ static bool wait_input(struct run *run, int fd) {
 
 // ---- headers ----
 
-// Waits for the header of the input, and borrows its record; an empty input has no header, and has ended. Returns 0, or -1 after a message or when a
-// signal ends the run.
+// Waits for the header of the input, and sets *ret_record to it (borrowed); if the input is empty, sets feed->ended. Returns 0, or -1 after a message
+// or when a signal ends the run.
 static int read_header(struct run *run, struct feed *feed, struct record *ret_record) {
 	const char *error = NULL;
 	enum input_status status;
@@ -221,8 +221,8 @@ static char *choose_shell(const struct options *options) {
 			diag_error("%s: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or another that does", by,
 			           name);
 		} else if (error == EMULTIHOP) {
-			diag_error("%s: '%s' is many programs, told apart by the name that they are called by: make a link to it, by "
-			           "ln -s \"$(command -v %s)\" ash, and take that, by --shell ./ash", by, name, name);
+			diag_error("%s: '%s' is one file with many programs, and runs the program whose name it is called by: make a link, by "
+			           "ln -s \"$(command -v %s)\" ash, and take the link as the shell: --shell ./ash", by, name, name);
 		} else {
 			diag_error("%s: there is no program '%s'", by, name);
 		}
@@ -241,14 +241,14 @@ static int parse_templates(struct run *run) {
 	bool failed = job_spec_from_options(&run->spec, options, run->context, shell, names) != 0;
 	if (options->batch_by) {
 		struct template *batch_by = run->feeds->batch_by = job_spec_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
-		if (batch_by && !options->quiet && !template_has(batch_by, TEMPLATE_HAS_STRINGS)) { // as a misspelled name of a column
+		if (batch_by && !options->quiet && !template_has(batch_by, TEMPLATE_HAS_STRINGS)) { // perhaps a misspelled name of a column
 			diag_warn("--batch-by: '%s' has no replacement string, so all items are in one batch", text_shows(options->batch_by));
 		}
 	}
 	return result_files_parse(run, names) != 0 || failed ? -1 : 0;
 }
 
-// True if a template of the run has the number of all jobs.
+// True if a template of the run needs the number of all jobs.
 static bool needs_total(const struct run *run) {
 	return job_spec_any(&run->spec, TEMPLATE_NEEDS_TOTAL) || template_has(run->feeds->batch_by, TEMPLATE_NEEDS_TOTAL) || result_files_need_total(run);
 }
@@ -259,7 +259,7 @@ static int read_all_records(struct run *run) {
 	if (!options->shuffle && !options->tee && !needs_total(run)) {
 		return 0;
 	}
-	// the number of jobs of -X and --pack, and of each batch of --batch-by, is not known before they are made
+	// the number of jobs of -X and --pack, and of each batch of --batch-by, is not known before the jobs are made
 	bool counts_commands = options->packing.on && options->packing.items > 0 && !options->packing.spreads;
 	run->total = 0;
 	list_for_each_entry(&run->feeds->active, struct feed, feed, link) {
@@ -277,11 +277,11 @@ static int read_all_records(struct run *run) {
 // ---- packing ----
 
 enum {
-	SPARE_BYTES = 4096, // for the variables that are set for each job, and what the kernel puts beside them
-	ROOM_BYTES = 2 * 1024 * 1024, // of a command at most, if the stack's limit, and with it execve(), sets none
+	SPARE_BYTES = 4096, // room for the variables that are set for each job, and for what the kernel adds
+	ROOM_BYTES = 2 * 1024 * 1024, // the most bytes of a command if the limit of the stack, and so of execve(), is higher
 };
 
-// Bytes that execve() has for arguments: the environment takes its part of the same room (execve(2), "Limits on size").
+// Returns how many bytes execve() has for arguments (0: not known): the environment takes a part of the same room (execve(2), "Limits on size").
 static size_t argument_room(const struct job_spec *spec) {
 	long most = sysconf(_SC_ARG_MAX);
 	size_t taken = SPARE_BYTES;
@@ -406,7 +406,7 @@ int feeds_open(struct run *run) {
 	list_init(&feeds->outlets.used);
 	feeds->names.tokens = &options->tokens;
 	if (run->manifest) {
-		return 0; // dag_open() adds what its batches read
+		return 0; // dag_open() adds the inputs of the manifest's batches
 	}
 	if (job_records_source(run) && !open_sources(run, job_records_source(run), 1, "default")) {
 		return -1;

@@ -1,8 +1,8 @@
-// Where a record goes: through the outlet of its batch, in which it may be packed, into a submission to the queue; --batch-by says
-// which batch.
+// Routes each record: through the outlet of its batch, where the record may be packed, into a submission to the queue of the batch.
+// --batch-by tells the batch of a record.
 //
 // A submission keeps the queue of its batch open. With --batch-by only few submissions and packs are open at a time, and each flush closes the
-// submissions. If there are too many, the outlet whose batch has got no record for the longest time is submitted first.
+// submissions. If there are too many outlets, the outlet whose batch has got no record for the longest time is submitted and removed.
 
 #include "feed/feed_internal.h"
 
@@ -27,14 +27,14 @@ bool feed_submit(struct run *run, struct submission *submission) {
 	for (; submission; submission = submission->next) {
 		switch (submission_submit(submission, NULL, 0)) {
 		case SUBMIT_FULL: run->feeds->full = true; return false;
-		case SUBMIT_CLOSED: feeds_cut_short(run); break; // the pool closed while these were on their way
+		case SUBMIT_CLOSED: feeds_cut_short(run); break; // the pool was closed meanwhile
 		case SUBMIT_OK: break;
 		}
 	}
 	return true;
 }
 
-// Adds the record to the submission, and with --onall to those of all machines.
+// Adds the record to the submission; with --onall, to the submissions of all machines.
 static void add_record(struct submission *submission, const struct record *record, unsigned spec, const char *bad) {
 	for (; submission; submission = submission->next) {
 		(void)submission_add(submission, &(struct new_item){.record = record, .spec = spec, .bad = bad});
@@ -89,7 +89,7 @@ static struct outlet *longest_left(const struct outlets *outlets) {
 	return list_entry(outlets->used.next, struct outlet, used);
 }
 
-// The submission of the outlet, opened if it is closed. Returns NULL when the pool takes nothing any more.
+// Returns the submission of the outlet, and opens it if it is closed. Returns NULL if the pool takes no more items.
 static struct submission *outlet_open(struct run *run, struct outlet *outlet) {
 	if (!outlet->submission) {
 		size_t low_water = run->options->packing.by_time ? FEED_WHEN_EMPTY : 0;
@@ -108,8 +108,8 @@ static void outlet_remove(struct outlets *outlets, struct outlet *outlet) {
 	free(outlet);
 }
 
-// Submits what is in the outlet's submission, and closes the submission; then frees the outlet if its pack is empty. Does nothing if there is a
-// stock. Returns false if there is no room.
+// Submits the items in the outlet's submission, and closes the submission; then frees the outlet if its pack is empty. Does nothing if the stock
+// has items. Returns false if the pool has no room.
 static bool outlet_flush(struct run *run, struct outlet *outlet) {
 	if (outlet->stock.nitems > 0) {
 		return true;
@@ -135,8 +135,8 @@ bool feeds_flush_outlets(struct run *run) {
 	return room;
 }
 
-// Puts the pack of the outlet, spread over so many slots (0: as it is), into its submission, and empties it. Returns false if there is
-// no room for all of it now, or the pool takes nothing any more.
+// Puts the pack of the outlet into its submission, spread over `slots` slots (0: as one job), and empties the pack. Returns false if
+// there is no room for the whole pack now, or the pool takes no more items.
 static bool submit_pack(struct run *run, struct outlet *outlet, unsigned slots) {
 	struct pack *pack = &outlet->pack;
 	if (pack->nitems > 0 && !outlet_open(run, outlet)) {
@@ -256,7 +256,7 @@ static bool feed_alone(struct run *run, struct feed *feed, struct outlet *outlet
 	return true;
 }
 
-// Puts the pending record into its pack. Returns false if there is no room now for what must go first.
+// Puts the pending record into its pack. Returns false if a full pack must be submitted first, and there is no room for it now.
 static bool feed_packed(struct run *run, struct feed *feed, struct outlet *outlet) {
 	const struct pack_limits *limits = &run->feeds->limits;
 	result_files_note_item(run, &feed->record);
@@ -277,8 +277,8 @@ static bool feed_packed(struct run *run, struct feed *feed, struct outlet *outle
 	}
 }
 
-// Puts as many of the items in the pending record as fit into the pack: their number is halved until all fit, or one is left, which is packed by
-// itself. What did not fit is pending. Returns false if there is no room now for what must go first.
+// Puts as many items of the pending record into the pack as fit: their number is halved until all fit, or one item is left, which is packed by
+// itself. The other items stay pending. Returns false if a full pack must be submitted first, and there is no room for it now.
 static bool feed_packed_items(struct run *run, struct feed *feed) {
 	struct record part = feed->record, rest = feed->record;
 	while (part.nargs > 1 && !packs_add_all(&feed->own.pack, &run->feeds->limits, &part, atomic_load_relaxed(&run->seq) + 1)) {
@@ -318,13 +318,13 @@ static bool feed_stocked(struct run *run, struct feed *feed, struct outlet *outl
 	}
 	stock_add(&outlet->stock, &feed->record, nitems, measured, bad, atomic_add_relaxed(&run->seq, nitems) + 1);
 	for (; submission; submission = submission->next) {
-		publish_queued(submission->batch, nitems); // these items are known, like those that are queued
+		publish_queued(submission->batch, nitems); // items in the stock count as queued
 	}
 	feed->pending = false;
 	return true;
 }
 
-// Does stock_submit() for a batch found in the input, and returns its result; flushes the outlet if its stock is empty then.
+// Calls stock_submit() for a batch found in the input, and returns the result; flushes the outlet if its stock is then empty.
 static bool submit_keyed(struct run *run, struct outlet *outlet, bool ended, bool all) {
 	bool done = stock_submit(run, outlet, ended, all);
 	if (!done) {
@@ -358,7 +358,7 @@ bool feed_submit_stocks(struct run *run, struct feed *feed) {
 // ---- records ----
 
 bool feed_record(struct run *run, struct feed *feed) {
-	const struct template *command = feed->node || feed->bad || feed->joins ? NULL : run->spec.command; // one argument is nothing to choose from
+	const struct template *command = feed->node || feed->bad || feed->joins ? NULL : run->spec.command; // {choose_k} and {uniq} compare several arguments
 	const struct packing *packing = &run->options->packing;
 	if (command && template_skips(command, &feed->record)) { // {choose_k} and {uniq}
 		// the number of this record stays unused, as in GNU parallel

@@ -1,7 +1,7 @@
-// Items that are packed by the time that they take (--pack=auto): they are kept as they were read until a slot is free.
+// Packs items by the time that they take (--pack=auto): items wait unpacked in a stock until a slot is free.
 //
-// So a batch that comes late gets its turn at once, and the size of a pack follows from how long earlier items have taken. Of each queue at most one
-// pack waits in the pool, besides one for each free slot.
+// So a batch that comes late gets its turn at once, and the size of a pack follows from the time that earlier items have taken. In the pool, each
+// queue has at most one pack that waits, in addition to a pack for each free slot.
 
 #include "feed/feed_internal.h"
 
@@ -13,9 +13,9 @@
 struct stock_part {
 	uint64_t seq;        // {#} of its first item
 	uint32_t bytes, nargs;
-	uint32_t nitems;     // more than one: each is one argument
-	uint32_t measured;   // result of packs_measure()
-	uint32_t reason;     // bytes behind its arguments that say why it cannot be an item, with a NUL; or 0
+	uint32_t nitems;     // how many items the record holds; if several, each is one argument
+	uint32_t measured;   // the result of packs_measure()
+	uint32_t reason;     // length of the text behind the arguments, with its NUL, that says why the record cannot be an item; or 0
 };
 
 size_t record_bytes_of(const struct record *record, uint32_t n) {
@@ -29,7 +29,7 @@ size_t record_bytes_of(const struct record *record, uint32_t n) {
 	return (size_t)(at - record->args);
 }
 
-// Moves the items that are left to the front, if at least as many bytes were taken.
+// Moves the items that are left to the front of the memory, if more than half of the memory is of items that were taken.
 static void compact(struct stock *stock) {
 	if (stock->taken > stock->args.len / 2) {
 		buf_drop(&stock->args, stock->taken);
@@ -64,7 +64,7 @@ size_t stock_bytes(const struct stock *stock) {
 	return stock->args.len - stock->taken + (stock->n - stock->first) * sizeof(stock->parts[0]);
 }
 
-// Takes the first `n` items of the first part, or all of the part.
+// Moves the first `n` items of the stock's first part, which may be all of them, into the pack.
 static void take_items(struct stock *stock, uint32_t n, struct stock_pack *pack) {
 	struct stock_part *part = &stock->parts[stock->first];
 	uint32_t nargs = n < part->nitems ? n : part->nargs;

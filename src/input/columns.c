@@ -1,4 +1,4 @@
-// Splitting a record into columns: --colsep, --csv and --trim.
+// Splits a record into columns: --colsep, --csv and --trim.
 
 #include "input/columns.h"
 
@@ -33,7 +33,7 @@ static void add_byte(struct buf *out, unsigned long byte, bool inside) {
 	buf_addc(out, (char)byte);
 }
 
-// Translates the escape that starts at `at` (a backslash). Returns where the text goes on, or NULL with the cause in `error`.
+// Translates the escape that starts at `at` (a backslash). Returns the place behind the escape, or NULL with the cause in `error`.
 static const char *translate_escape(const char *at, bool inside, struct buf *out, struct buf *error) {
 	char c = at[1];
 	for (size_t i = 0; i < sizeof(CLASSES) / sizeof(CLASSES[0]); ++i) {
@@ -59,8 +59,8 @@ static const char *translate_escape(const char *at, bool inside, struct buf *out
 	return at + 2;
 }
 
-// Translates the bracket expression at `at`. In Perl a backslash escapes inside brackets too, in POSIX it is a character (XBD
-// 9.3.5): so `]`, `^` and `-` that were escaped are put where they stand for themselves.
+// Translates the bracket expression at `at`; returns as translate_escape(). Inside brackets, a backslash is an escape in Perl but a
+// character in POSIX (XBD 9.3.5): so an escaped `]`, `^` or `-` is moved to where POSIX takes it as a character.
 static const char *translate_bracket(const char *at, struct buf *out, struct buf *error) {
 	FP_CLEANUP(buf_fini) struct buf set = BUF_INIT;
 	bool closing = false, dash = false, caret = false;
@@ -86,7 +86,7 @@ static const char *translate_bracket(const char *at, struct buf *out, struct buf
 			buf_addc(&set, *at++);
 		}
 	}
-	if (caret && set.len == 0 && !closing && !negated) { // a ^ alone is no set
+	if (caret && set.len == 0 && !closing && !negated) { // POSIX has no set of ^ alone
 		buf_adds(out, dash ? "[-^]" : "\\^");
 	} else {
 		buf_printf(out, "[%s%s%s%s%s]", negated ? "^" : "", closing ? "]" : "", buf_str(&set), caret ? "^" : "",
@@ -197,7 +197,7 @@ static void trim(enum input_trim how, const char **text, size_t *len) {
 	}
 }
 
-// Puts one argument, with a NUL, to `out`, which may be at or before `text` in the same memory. Returns where the next one goes.
+// Writes one argument, trimmed, and a NUL to `out`, which may be at or before `text` in the same memory. Returns the end of the NUL.
 static char *put(enum input_trim how, char *out, const char *text, size_t len) {
 	if (how != TRIM_NONE) {
 		trim(how, &text, &len);
@@ -284,7 +284,7 @@ bool csv_is_open(const char *text, size_t len, char separator, bool inside) {
 	return inside;
 }
 
-// Appends a field in quotes, which begins at `at`. Returns where its separator or its end is, or NULL with the reason.
+// Appends a quoted field, which begins at `at`. Returns the separator behind the field, or `end`; or NULL with the reason in *ret_bad.
 static const char *add_quoted(const char *at, const char *end, char separator, struct buf *out, const char **ret_bad) {
 	for (++at;; ++at) {
 		const char *quote = memchr(at, '"', (size_t)(end - at));

@@ -1,9 +1,9 @@
-// The files that a pattern matches.
+// Finds the files that a pattern matches.
 //
-// The pattern's components are walked over with one path that grows and shrinks. A directory is read to its end and
-// closed before the walk goes deeper, so that descriptors are not held however deep it goes. glob(3) is not used: it has
-// no `**`, sees paths from the process's directory only, and its GLOB_ERR does not name what cannot be read. Nor is
-// fts(3), which musl does not have.
+// Walks through the pattern's components with one path, which grows and shrinks. A directory is read to its end and closed
+// before the walk goes deeper, so that the walk holds no descriptors. glob(3) is not used: it has no `**`, sees paths from the
+// process's directory only, and its GLOB_ERR does not name the directory that cannot be read. fts(3) is not used either: musl
+// does not have it.
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -33,7 +33,7 @@ struct glob_walk {
 	struct arena texts;          // the texts of the matches
 	const char **matches;
 	size_t nmatches, matches_cap;
-	char *error;                 // what has failed, or NULL
+	char *error;                 // the message of fail(), or NULL
 };
 
 static void cut_path(struct glob_walk *walk, size_t len) {
@@ -41,7 +41,7 @@ static void cut_path(struct glob_walk *walk, size_t len) {
 	walk->path.data[len] = '\0';
 }
 
-// Notes the error. Always returns -1.
+// Sets walk->error to "cannot VERB 'PATH': CAUSE". Always returns -1.
 static int fail(struct glob_walk *walk, const char *verb, const char *path, int error) {
 	struct buf message = BUF_INIT;
 	size_t len = strlen(path);
@@ -53,7 +53,7 @@ static int fail(struct glob_walk *walk, const char *verb, const char *path, int 
 	return -1;
 }
 
-// Returns true if the error only means that there is no match: nothing has that path, or what is to be a directory is none.
+// Returns true if the error only means that there is no match: the path does not exist, or a part of it is no directory.
 static bool is_absence(int error) {
 	return error == ENOENT || error == ENOTDIR || error == ELOOP;
 }
@@ -82,8 +82,8 @@ static int is_entry(const struct dirent *entry) {
 	return !path_is_dots(entry->d_name);
 }
 
-// Reads the entries of the directory that walk->path names; none if it is no directory. Returns their number, or -1 after fail().
-// The caller frees them with free_entries().
+// Reads the entries of the directory walk->path. Returns their number (0 if the path is no directory), or -1 after fail(). The
+// caller frees the entries with free_entries().
 static int read_entries(struct glob_walk *walk, struct dirent ***ret_entries) {
 	*ret_entries = NULL;
 	const char *path = walk->path.len > 0 ? walk->path.data : ".";
@@ -98,7 +98,7 @@ static void free_entries(struct dirent **entries, int n) {
 	free(entries);
 }
 
-// True if the entry of the present directory is a directory itself, and no link to one.
+// Returns true if the entry of the directory walk->path is a directory; a symbolic link to a directory does not count.
 static bool is_directory(struct glob_walk *walk, const struct dirent *entry) {
 	if (entry->d_type != DT_UNKNOWN) {
 		return entry->d_type == DT_DIR;
@@ -113,7 +113,7 @@ static bool is_directory(struct glob_walk *walk, const struct dirent *entry) {
 
 // ---- matches ----
 
-// Adds the path to the matches, if the file is there. `is_seen`: it is there, as the directory has just been read.
+// Adds the path to the matches if the file exists. `is_seen` says that it exists, since its directory was just read. Returns 0, or -1 after fail().
 static int add_match(struct glob_walk *walk, bool is_seen) {
 	struct stat stat;
 	if (walk->wants_directories) { // with a slash at the end lstat() follows links, and fails for all but directories
@@ -130,7 +130,7 @@ static int add_match(struct glob_walk *walk, bool is_seen) {
 
 static int walk_from(struct glob_walk *walk, size_t i);
 
-// Goes on with `name`, which matches component `i`, to the next component. `is_seen`: the name was read from a directory, not from the pattern.
+// Appends `name`, which matches component `i`, to the path and goes on with the next component. `is_seen`: the name was read from a directory.
 static int enter(struct glob_walk *walk, size_t i, const char *name, bool is_seen) {
 	size_t before = walk->path.len;
 	int result;
@@ -145,7 +145,7 @@ static int enter(struct glob_walk *walk, size_t i, const char *name, bool is_see
 	return result;
 }
 
-// Matches component `i`, a pattern, with the entries of the present directory.
+// Matches component `i`, a pattern, with the entries of the directory walk->path. Returns 0, or -1 after fail().
 static int match_entries(struct glob_walk *walk, size_t i, struct dirent **entries, int n) {
 	int result = 0;
 	bool is_last = i + 1 == walk->n && !walk->wants_directories;
@@ -159,7 +159,7 @@ static int match_entries(struct glob_walk *walk, size_t i, struct dirent **entri
 	return result;
 }
 
-// Matches what follows the ** here, and in every directory below.
+// Matches the components behind component `i`, a **, in the directory walk->path and in every directory below it.
 static int walk_directories(struct glob_walk *walk, size_t i) {
 	if (walk->depth >= MOST_DEPTH) {
 		return fail(walk, "go into", buf_str(&walk->path), ENAMETOOLONG);
@@ -167,7 +167,7 @@ static int walk_directories(struct glob_walk *walk, size_t i) {
 	++walk->depth;
 	struct dirent **entries;
 	int n = read_entries(walk, &entries), result = n < 0 ? -1 : 0;
-	if (result == 0) { // ** is never the last component, and two in a row were made one
+	if (result == 0) { // ** is never the last component, and add_component() makes one of two ** in a row
 		bool is_pattern = walk->components[i + 1].kind == PATTERN;
 		result = is_pattern ? match_entries(walk, i + 1, entries, n) : walk_from(walk, i + 1);
 	}
@@ -186,7 +186,7 @@ static int walk_directories(struct glob_walk *walk, size_t i) {
 	return result;
 }
 
-// Matches the components from `i` on below the path. Returns 0, or -1 after fail().
+// Matches the components from `i` on below walk->path. Returns 0, or -1 after fail().
 static int walk_from(struct glob_walk *walk, size_t i) {
 	struct dirent **entries;
 	int n, result;

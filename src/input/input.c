@@ -1,13 +1,13 @@
-// The input of one batch source: records from stdin, files and argument lists, by product or link, split into columns.
+// The input of a batch: reads records from stdin, files and argument lists, combines those of several sources, splits them into columns.
 //
-// States, each with its lawful successors:
-//   HEADER -> LOADING      the first line of each source, if they hold the names
-//   LOADING -> STREAMING   every source but the first is read to its end and kept
-//   STREAMING -> ENDED     the first source is read on; each item of it meets every combination of the others
+// The states of an input, and what it reads in each:
+//   HEADER -> LOADING      with --header, the first line of each source, which holds the names of its columns
+//   LOADING -> STREAMING   every source but the first, to its end; the items are kept
+//   STREAMING -> ENDED     the first source; each of its items is combined with every combination of the other sources' items
 //   any -> ENDED           after an error
 //
-// Sources form groups: a source and those linked to it. A group has as many items as its shortest source; the groups
-// are multiplied, the last varying fastest. With --link there is one group, as long as its longest source.
+// A source and the sources linked to it are a group, which has as many items as its shortest source. The input gives the product of the
+// groups, the last group varying fastest. With --link all sources are one group, as long as its longest source.
 
 #include "input/input.h"
 
@@ -26,7 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Collects the lines of one record. Zeroed, it holds none.
+// Collects the lines of one record. Zeroed, it holds no line.
 struct joint {
 	struct buf text;
 	bool is_open;      // the next line belongs to the record, too
@@ -35,14 +35,14 @@ struct joint {
 // A source being read: lines of a descriptor, or arguments.
 struct lines {
 	const struct source_config *config; // borrowed
-	const struct input_config *rules;   // borrowed: the delimiter; which lines are skipped, continue, or end the source
-	int fd;            // to be polled; -1 for arguments, and once it is closed
+	const struct input_config *rules;   // borrowed: the delimiter, and which lines are skipped, continue in the next line, or end the source
+	int fd;            // the descriptor that is read; -1 for arguments, and after lines_close()
 	bool polls;        // reading may block: poll first
 	size_t next_arg;
-	bool has_rules;    // some lines may be skipped, continue in the next one, or end the source
+	bool has_rules;    // some lines may be skipped, continue in the next line, or end the source
 	bool skip_first;   // the next line is left out
-	size_t most;       // most bytes of lines that are given as one record; 0: each line is one
-	struct joint csv;  // --csv: a record with a quote that is open at the end of a line
+	size_t most;       // lines are given together as one record of up to so many bytes; 0: each line is a record
+	struct joint csv;  // --csv: the lines of a record with a line end inside quotes
 	struct line_buffer buffer;
 };
 
@@ -56,11 +56,11 @@ struct record_list {
 
 struct source {
 	struct lines lines;
-	bool linked;         // its items go in step with those of the source before it
+	bool linked;         // its items are paired with those of the source before it
 	struct joint joint;  // -L: an item of several lines
-	struct record_list kept; // its items, if they are needed again
-	size_t at;           // the item that is in the next record; unused for the first source
-	size_t count;        // items of its group; valid in the group's first source, once loaded
+	struct record_list kept; // its items, if they are needed for several records
+	size_t at;           // the index of its item in the next record; unused for the first source
+	size_t count;        // how many items the group has; set by load() in the first source of the group
 };
 
 struct input {
@@ -73,14 +73,14 @@ struct input {
 	bool splits;         // an item may be split into several arguments, or trimmed
 	bool is_read;        // all of the input is in `all` (input_read_all())
 	struct record_list all;
-	struct buf scratch;  // memory that the splitter uses
-	struct buf record;   // the record of a combination, put together here
+	struct buf scratch;  // memory for split columns
+	struct buf record;   // the record that combine() puts together
 	struct buf error;
 	uint32_t nnames;     // HEADER: how many names are in `record`
 	size_t ntaken;       // STREAMING: items of the first source so far
 	struct record first; // the current item of the first source
 	const char *first_bad;
-	bool combining;      // combinations of `first` are left
+	bool combining;      // `first` has combinations that were not returned yet
 };
 
 // ---- records that are kept ----
@@ -97,7 +97,7 @@ static void record_list_add(struct record_list *list, const struct record *recor
 	buf_add(&list->bytes, record->args, record->size);
 }
 
-// Sets *ret_record to record number `i`, borrowed until one is added. Returns its `bad`.
+// Sets *ret_record to record number `i`, borrowed until the next record_list_add(). Returns why it cannot be an item, or NULL.
 static const char *record_list_get(const struct record_list *list, size_t i, struct record *ret_record) {
 	const struct listed_record *record = &list->records[i];
 	*ret_record = (struct record){buf_str(&list->bytes) + record->offset, record->size, record->nargs};
@@ -106,7 +106,7 @@ static const char *record_list_get(const struct record_list *list, size_t i, str
 
 // ---- the records of one source, one after the other: lines of a descriptor, or arguments ----
 
-// Closes the file, but not stdin, and frees the memory: the source is at its end. It may be called again.
+// Closes the file, but not stdin, and frees the memory. The source is then at its end; closing it again is harmless.
 static void lines_close(struct lines *lines) {
 	if (lines->fd > STDIN_FILENO) {
 		close(lines->fd);
@@ -127,9 +127,9 @@ static void add_error(const struct lines *lines, const char *verb, int error, st
 	buf_printf(message, "': %s", strerror(error));
 }
 
-// Opens a source of the input, with the rules of the input for its records; `is_first`: it is the first source. Both configs
-// are borrowed up to lines_close(). Returns 0; or -1 with the message ("cannot open 'FILE': CAUSE") appended to `error` and
-// nothing open.
+// Opens a source of the input; `rules` is the config of the input, `is_first` says that the source is the first one. Both configs
+// are borrowed up to lines_close(). Returns 0; or -1 with the message ("cannot open 'FILE': CAUSE") appended to `error`, and no
+// file is open.
 static int lines_open(struct lines *lines, const struct source_config *config, const struct input_config *rules, bool is_first,
                struct buf *error) {
 	*lines = (struct lines){.config = config, .rules = rules, .fd = -1, .buffer = LINE_BUFFER_INIT(rules->delimiter)};
@@ -139,7 +139,7 @@ static int lines_open(struct lines *lines, const struct source_config *config, c
 	if (config->kind == FROM_ARGS) {
 		return 0;
 	}
-	// O_NONBLOCK, so that a fifo opens before its writer comes; stdin is used as it is, for others may share it
+	// O_NONBLOCK opens a fifo even if it has no writer yet; the flags of stdin are not changed, since other processes may share it
 	lines->fd = config->kind == FROM_STDIN ? STDIN_FILENO
 	                                       : open(config->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	struct stat stat;
@@ -155,7 +155,7 @@ static int lines_open(struct lines *lines, const struct source_config *config, c
 	return -1;
 }
 
-// Reads more bytes of the source. Returns INPUT_RECORD when there are more, or the source is at its end.
+// Reads more bytes of the source. Returns INPUT_RECORD if there were bytes, or the source is at its end; else INPUT_WAIT or INPUT_ERROR.
 static enum input_status lines_fill(struct lines *lines, struct buf *error) {
 	// if nobody has opened a fifo for writing yet, read() says end of file, but poll() waits (pipe(7), poll(2))
 	if (lines->polls && poll(&(struct pollfd){.fd = lines->fd, .events = POLLIN}, 1, 0) <= 0) {
@@ -194,8 +194,8 @@ static enum input_status next_line(struct lines *lines, struct line *ret_line, s
 	return INPUT_RECORD;
 }
 
-// Adds the line to those of the same record before it, behind `between`; `goes_on`: more lines belong to it. Returns true, and the record as
-// one line, if the record is whole.
+// Appends the line to the record, with `between` before it if it is not the first line; `goes_on` says that more lines follow. Returns true
+// if the record is complete; *line is then the whole record.
 static bool joint_add(struct joint *joint, struct line *line, const char *between, bool goes_on) {
 	struct buf *text = &joint->text;
 	if (!joint->is_open && !goes_on) {
@@ -213,7 +213,7 @@ static bool joint_add(struct joint *joint, struct line *line, const char *betwee
 	return !joint->is_open;
 }
 
-// At the end of the source, gives the record that was not complete yet, as it is.
+// If `status` is INPUT_END and a record is incomplete, returns INPUT_RECORD with this record as it is; else returns `status`.
 static enum input_status joint_end(struct joint *joint, enum input_status status, struct line *ret_line) {
 	if (status != INPUT_END || !joint->is_open) {
 		return status;
@@ -311,12 +311,12 @@ void input_close(struct input *input) {
 
 // ---- one source ----
 
-// Reads an item of -L: joins a line to the next if it ends with a blank, as GNU parallel's read_arg_from_fh(). The blank stays, also at the very end.
+// Reads an item of -L: joins a line that ends with a blank and the next line, as GNU parallel's read_arg_from_fh(). The blanks stay.
 static enum input_status next_joined(struct input *input, struct source *source, struct line *ret_line) {
 	enum input_status status;
 	while ((status = lines_next(&source->lines, ret_line, &input->error)) == INPUT_RECORD) {
 		size_t len = ret_line->len;
-		bool goes_on = len > 0 ? text_is_space(ret_line->text[len - 1]) : source->joint.is_open; // an empty line goes on as the line before it
+		bool goes_on = len > 0 ? text_is_space(ret_line->text[len - 1]) : source->joint.is_open; // an empty line continues if the line before did
 		if (joint_add(&source->joint, ret_line, "", goes_on && !ret_line->bad)) {
 			return status;
 		}
@@ -405,7 +405,7 @@ static enum input_status load(struct input *input) {
 		}
 		lines_close(&source->lines);
 	}
-	// counts the items of each group; that of the first leaves out its first source, which is not read yet
+	// counts the items of each group; the first group's count leaves out the first source, which is not read yet
 	struct source *group = &input->sources[0];
 	group->count = input->config.link ? 0 : SIZE_MAX;
 	for (size_t i = 1; i < input->n; ++i) {
@@ -422,7 +422,7 @@ static enum input_status load(struct input *input) {
 	return INPUT_RECORD;
 }
 
-// Sets the current item of the first source; INPUT_END when there is none.
+// Sets input->first to the next item of the first source. Returns INPUT_END when no more records can be made.
 static enum input_status next_of_first(struct input *input) {
 	struct source *first = &input->sources[0];
 	if (!input->config.link && input->ntaken == first->count) {
@@ -450,7 +450,7 @@ static enum input_status next_of_first(struct input *input) {
 	return INPUT_RECORD;
 }
 
-// Puts the record of the current combination together. Returns why it is a bad one, or NULL.
+// Puts the record of the current combination together. Returns why the record cannot be an item, or NULL.
 static const char *combine(struct input *input, struct record *ret_record) {
 	buf_reset(&input->record);
 	buf_add(&input->record, input->first.args, input->first.size);
@@ -468,7 +468,7 @@ static const char *combine(struct input *input, struct record *ret_record) {
 	return bad;
 }
 
-// Goes on to the next combination of all groups but the first. Returns false after the last.
+// Goes on to the next combination of all groups but the first. Returns false after the last combination.
 static bool advance(struct input *input) {
 	for (size_t i = input->n; i-- > 1;) {
 		struct source *group = &input->sources[i];
@@ -497,7 +497,7 @@ enum input_status input_read_all(struct input *input, bool shuffle) {
 		case INPUT_RECORD:
 		case INPUT_BAD: record_list_add(&input->all, &record, error); break;
 		case INPUT_WAIT: return status;
-		case INPUT_ERROR: input->state = STREAMING; input->is_read = true; break; // input_next() reports the error behind the records
+		case INPUT_ERROR: input->state = STREAMING; input->is_read = true; break; // input_next() reports the error after the records
 		case INPUT_HEADER: break;
 		case INPUT_END: input->is_read = true; break;
 		}
@@ -527,7 +527,7 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 		return *ret_error ? INPUT_BAD : INPUT_RECORD;
 	}
 	if (input->is_read) {
-		bool has_failed = input->error.len > 0 && input->state != ENDED; // the error has stopped input_read_all(), and was not reported yet
+		bool has_failed = input->error.len > 0 && input->state != ENDED; // input_read_all() met the error, which was not reported yet
 		input->state = ENDED;
 		*ret_error = buf_str(&input->error);
 		return has_failed ? INPUT_ERROR : INPUT_END;
@@ -535,7 +535,7 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 	if (input->state == ENDED) {
 		return INPUT_END;
 	}
-	if (input->n == 1 && input->state != HEADER) { // the records of the only source are the input's
+	if (input->n == 1 && input->state != HEADER) { // a single source: nothing to combine
 		const char *bad;
 		status = next_item(input, &input->sources[0], ret_record, &bad);
 		if (status == INPUT_RECORD && bad) {

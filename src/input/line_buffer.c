@@ -1,4 +1,4 @@
-// Cuts a stream of bytes that comes in pieces into lines: what is read from a file, and what a job emits.
+// Cuts a stream of bytes that arrives in pieces into lines: the bytes of a file, or the output of a job.
 
 #include "input/line_buffer.h"
 
@@ -21,7 +21,7 @@ void line_buffer_fini(struct line_buffer *buffer) {
 	buffer->ended = buffer->skipping = buffer->may_hold_nul = false;
 }
 
-// Moves what is left to the front, and makes room for `need` bytes behind it. The buffer grows for a long line, and shrinks again after it.
+// Moves the bytes to the front of the memory, and makes room for `need` bytes behind them. The memory grows for a long line and shrinks after it.
 static void make_room(struct line_buffer *buffer, size_t need) {
 	size_t left = buffer->end - buffer->start;
 	if (buffer->start > 0) {
@@ -42,7 +42,7 @@ static void make_room(struct line_buffer *buffer, size_t need) {
 	}
 }
 
-// Takes note of `len` bytes that were put behind the others.
+// Counts `len` bytes that the caller has put at the end of the buffer, and notes whether a NUL is among them.
 static void added(struct line_buffer *buffer, size_t len) {
 	if (buffer->delimiter != '\0') {
 		bool kept_nul = buffer->may_hold_nul && memchr(buffer->data, '\0', buffer->end);
@@ -91,7 +91,7 @@ static void cut_line(struct line_buffer *buffer, size_t len, struct line *ret_li
 	buffer->searched = 0;
 }
 
-// Deals with a line whose delimiter is not there (yet). Returns true with the line if it is too long, or the last one.
+// Deals with a line whose delimiter has not come (yet). Returns true with the line if the line is too long, or is the last line.
 static bool cut_rest(struct line_buffer *buffer, struct line *ret_line) {
 	size_t left = buffer->end - buffer->start;
 	if (buffer->skipping) {
@@ -141,7 +141,7 @@ bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line) {
 	return false;
 }
 
-// Works in steps of a fixed length, which compilers turn into vectors.
+// Works in steps of a fixed length: compilers turn this loop into vector instructions.
 uint32_t line_buffer_end_lines(char *bytes, size_t len, char delimiter) {
 	enum { STEP = 64 };
 	uint32_t n = 0;

@@ -1,8 +1,8 @@
 // Cuts a stream of bytes into blocks on the borders of records, exactly where GNU parallel --pipe cuts it.
 //
-// GNU parallel 20221122 is the measure, in its odd corners too (its spreadstdin(), pass(), pass_n() and
-// pass_n_line_records()): with -N a border at the very beginning of the rest does not count; the window grows by
-// 30 % when no record ends in it; at the end of the stream the rest is one block, however many records it has.
+// The cuts are those of GNU parallel 20221122 (its spreadstdin(), pass(), pass_n() and pass_n_line_records()), also in its special
+// cases: with -N, a border at the very beginning of the bytes does not count; `block` grows by 30 % when no record ends in so many
+// bytes; at the end of the stream the bytes that are left are one block, however many records they hold.
 
 #include "input/records.h"
 
@@ -13,7 +13,7 @@
 #include <regex.h>
 
 enum {
-	WINDOW = 4096,             // bytes that a regular expression searches first
+	WINDOW = 4096,             // bytes in which a regular expression is first searched for
 	MOST_BLOCK = INT32_MAX,    // GNU parallel grows no block beyond 2 GiB - 1
 };
 
@@ -21,18 +21,18 @@ enum { START, END, BORDER };
 
 struct block_splitter {
 	size_t block;
-	struct buf texts[3];       // start, end, and both together, as fixed texts
+	struct buf texts[3];       // START, END, and BORDER (the end with the start behind it), as fixed texts
 	bool regexp;
-	regex_t regexes[3];        // with regexp: in place of `texts`
+	regex_t regexes[3];        // if `regexp`: used in place of `texts`
 	size_t nregexes;           // how many of `regexes` are compiled
 	uint64_t records, lines;
-	bool begun;                // -N with regexp: what stands before the first record was dealt with
-	struct buf scratch;        // regexec() wants a string
+	bool begun;                // -N with regexp: the first block was looked for; only that block may be bytes before the first record
+	struct buf scratch;        // the bytes that regexec() searches, as a string
 };
 
 // ---- fixed borders ----
 
-// Appends the text, with the escapes translated that GNU parallel knows: \0 \r \n \t \' \" \\; others stay.
+// Appends the text and translates the escapes that GNU parallel knows: \0 \r \n \t \' \" \\. Other backslashes stay.
 static void add_unescaped(struct buf *buf, const char *text) {
 	static const char names[] = "0rnt'\"\\", bytes[] = "\0\r\n\t'\"\\";
 	for (; text && *text; ++text) {
@@ -58,10 +58,10 @@ static const char *find_last(const char *bytes, size_t len, const struct buf *te
 	return NULL;
 }
 
-// Returns the offset of the first occurrence of the text from `from` on; for an empty text that is `from`. SIZE_MAX: none.
+// Returns the offset of the first occurrence of the text from `from` on, or SIZE_MAX. An empty text is found at `from`.
 static size_t find_next(const char *bytes, size_t len, size_t from, const struct buf *text) {
 	const char *at = NULL;
-	if (from < len && text->len == 1) { // nearly always, and memmem() takes three times as long
+	if (from < len && text->len == 1) { // the usual case; memmem() would take three times as long
 		at = memchr(bytes + from, text->data[0], len - from);
 	} else if (from < len) {
 		at = memmem(bytes + from, len - from, buf_str(text), text->len);
@@ -78,8 +78,8 @@ static size_t cut_last(const struct block_splitter *splitter, const char *bytes,
 	return at ? (size_t)(at - bytes) + splitter->texts[END].len : 0;
 }
 
-// Returns the end of the first `records` records, or 0. A border at the very beginning is not looked for: a start that stands
-// there is the first record's.
+// Returns the end of the first `records` records, or 0. Skips a border at the very beginning of the bytes: the first record
+// begins there.
 static size_t cut_records(const struct block_splitter *splitter, const char *bytes, size_t len) {
 	if (splitter->texts[BORDER].len == 0) {
 		return splitter->records < len ? (size_t)splitter->records : len;
@@ -110,7 +110,7 @@ static size_t cut_lines(const struct block_splitter *splitter, const char *bytes
 
 // ---- regular expressions ----
 
-// Appends the expression as a group, in POSIX's words: Perl's dot does not match a newline. Sets *anchored if it has ^ or $.
+// Appends the expression as a group, with [^\n] for each dot, as Perl's dot matches no newline. Sets *anchored if there is a ^ or $.
 static void add_group(struct buf *out, const char *posix, bool *anchored) {
 	bool in_brackets = false;
 	buf_addc(out, '(');
@@ -126,7 +126,7 @@ static void add_group(struct buf *out, const char *posix, bool *anchored) {
 			*anchored = *anchored || *at == '^' || *at == '$';
 			in_brackets = *at == '[';
 			buf_addc(out, *at);
-			for (size_t n = 1; in_brackets && n <= 2; ++n) { // a bracket that comes first in the set stands for itself
+			for (size_t n = 1; in_brackets && n <= 2; ++n) { // a ] that comes first in the set stands for itself
 				if ((n == 1 && at[1] == '^') || at[1] == ']') {
 					buf_addc(out, *++at);
 				}
@@ -136,7 +136,7 @@ static void add_group(struct buf *out, const char *posix, bool *anchored) {
 	buf_addc(out, ')');
 }
 
-// Compiles PREFIX(first)(second). Returns 0, or -1 with *ret_error.
+// Compiles PREFIX(first)(second) from Perl's expressions; NULL is an empty one. Returns 0, or -1 with *ret_error (caller frees).
 static int compile(regex_t *regex, const char *prefix, const char *first, const char *second, char **ret_error) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, part = BUF_INIT, cause = BUF_INIT;
 	const char *parts[] = {first, second};
@@ -148,7 +148,7 @@ static int compile(regex_t *regex, const char *prefix, const char *first, const 
 		result = parts[i] && *parts[i] ? perl_translate(parts[i], &part, &cause) : 0;
 		add_group(&text, buf_str(&part), &anchored);
 	}
-	// anchors match at lines, as under Perl's /m; the price is that [^x] does not match a newline then
+	// with REG_NEWLINE, ^ and $ match at each line, as with Perl's /m; but then [^x] does not match a newline
 	if (result != 0 || regex_compile(regex, buf_str(&text), anchored ? REG_NEWLINE : 0, &cause) != 0) {
 		*ret_error = buf_take(&cause);
 		result = -1;
@@ -156,20 +156,20 @@ static int compile(regex_t *regex, const char *prefix, const char *first, const 
 	return result;
 }
 
-// Loads the bytes from `from` to `to`, for match() to search.
+// Copies the bytes from `from` to `to` into `scratch`, where match() searches them.
 static void load(struct block_splitter *splitter, const char *bytes, size_t from, size_t to) {
 	buf_reset(&splitter->scratch);
-	// the byte before tells whether a line begins here
+	// match() sees from the byte before whether a line begins at `from`
 	buf_addc(&splitter->scratch, from > 0 ? bytes[from - 1] : '\n');
 	buf_add(&splitter->scratch, bytes + from, to - from);
 }
 
-// A match, and the border in it.
+// The offsets of a match, and of the border in it (`cut`).
 struct regex_match {
 	size_t start, cut, end;
 };
 
-// Finds the first match in the loaded bytes, from `at` on; a match holds no NUL.
+// Finds the first match in the bytes that load() has copied, from `at` on. A match holds no NUL.
 static bool match(struct block_splitter *splitter, const regex_t *regex, size_t at, struct regex_match *ret_found) {
 	const char *text = splitter->scratch.data + 1;
 	size_t len = splitter->scratch.len - 1;
@@ -186,7 +186,7 @@ static bool match(struct block_splitter *splitter, const regex_t *regex, size_t 
 	return false;
 }
 
-// Returns the end of the last whole record, or 0: the end of the last match, searched for in a window that grows from the end to the front.
+// Returns the end of the last whole record, or 0. Searches for the last match in a window at the end of the bytes, which grows to the front.
 static size_t regex_cut_last(struct block_splitter *splitter, const char *bytes, size_t len) {
 	for (size_t window = WINDOW;; window *= 2) {
 		size_t from = window < len ? len - window : 0;
@@ -224,20 +224,20 @@ static bool regex_find(struct block_splitter *splitter, const regex_t *regex, co
 	return false;
 }
 
-// Returns the next border from `from` on; SIZE_MAX: none.
+// Returns the offset of the next border from `from` on, or SIZE_MAX.
 static size_t regex_border(struct block_splitter *splitter, const char *bytes, size_t len, size_t from) {
 	struct regex_match found;
 	return regex_find(splitter, &splitter->regexes[BORDER], bytes, len, from, &found) ? found.cut : SIZE_MAX;
 }
 
-// Returns the length of the start of a record (--recstart) that stands at `from`; SIZE_MAX: none does.
+// Returns the length of the start of a record (--recstart) at `from`, or SIZE_MAX if no record starts there.
 static size_t regex_start(struct block_splitter *splitter, const char *bytes, size_t len, size_t from) {
 	struct regex_match found;
 	load(splitter, bytes, from, WINDOW < len - from ? from + WINDOW : len);
 	return match(splitter, &splitter->regexes[START], 0, &found) && found.start == 0 ? found.end : SIZE_MAX;
 }
 
-// Returns the end of the first `records` records, or 0. What stands before the first one is a block of its own, once.
+// Returns the end of the first `records` records, or 0. If the stream does not begin with a record, the bytes before it are a block.
 static size_t regex_cut_records(struct block_splitter *splitter, const char *bytes, size_t len) {
 	size_t at = 0, begins = regex_start(splitter, bytes, len, 0);
 	bool is_first = !splitter->begun;
@@ -258,7 +258,7 @@ static size_t regex_cut_records(struct block_splitter *splitter, const char *byt
 
 // ---- the splitter ----
 
-// Returns 0, or -1 with *ret_error.
+// Compiles the splitter's three expressions. Returns 0, or -1 with *ret_error.
 static int compile_all(struct block_splitter *splitter, const struct block_splitter_config *config, char **ret_error) {
 	const char *parts[][2] = {[START] = {config->start, NULL}, [END] = {config->end, NULL}, [BORDER] = {config->end, config->start}};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
@@ -392,7 +392,7 @@ void block_splitter_strip(struct block_splitter *splitter, struct buf *block) {
 	remove_range(block, to, from);
 	remove_range(block, 0, start_length(splitter, block));
 	for (size_t at = 0; find_separator(splitter, END, block, at, &found); at = found.start + 1) {
-		// Perl's $ is also before a newline at the very end
+		// Perl's $ also matches before a newline at the very end
 		if (found.end == block->len || (found.end + 1 == block->len && block->data[found.end] == '\n')) {
 			remove_range(block, found.start, found.end);
 			break;
@@ -426,7 +426,7 @@ size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct 
 			at += !blanks->in_line;
 		}
 	}
-	if (len == 0) { // blanks without a newline at the end are no line, and stay
+	if (len == 0) { // blanks at the end without a newline are no line, and are kept
 		buf_add(to, buf_str(begun), begun->len);
 		buf_reset(begun);
 	}

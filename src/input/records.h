@@ -4,8 +4,8 @@
 // cut; the caller reads, keeps and passes on the bytes, which are not copied here. The caller repeats this round:
 //
 //   read block_splitter_want() bytes more, or up to the end of the stream
-//   take blocks from the front of what it has as long as block_splitter_cut() gives their length
-//   if that gave none: block_splitter_grow(); at the end of the stream what is left is the last block
+//   while block_splitter_cut() returns the length of a block, take that block from the front of the bytes
+//   if no block was cut off, call block_splitter_grow(); at the end of the stream the bytes that are left are the last block
 
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 struct block_splitter_config {
-	size_t block;            // bytes in which a round looks for borders, at least 1 (--block)
+	size_t block;            // in how many bytes a round looks for borders, at least 1 (--block)
 	const char *start, *end; // --recstart and --recend as given; NULL: empty
 	bool regexp;             // `start` and `end` are regular expressions, as colsep_translate() takes them
 	uint64_t records;        // -N: records in each block; 0: as many as fit
@@ -25,29 +25,29 @@ struct block_splitter_config {
 
 struct block_splitter;
 
-// Creates a splitter; the config is not kept. Returns NULL with *ret_error (caller frees) if an expression is no regular
-// expression that is supported.
+// Creates a splitter; the config is not kept. Returns NULL with *ret_error (caller frees) if a regular expression is invalid or
+// not supported.
 struct block_splitter *block_splitter_create(const struct block_splitter_config *config, char **ret_error);
 
 // Frees the splitter, which may be NULL.
 void block_splitter_destroy(struct block_splitter *splitter);
 
-// Returns how many bytes this round reads, at most, when `len` bytes are left from the rounds before.
+// Returns how many bytes the caller is to read in this round, at most, when `len` bytes are left from the rounds before.
 size_t block_splitter_want(const struct block_splitter *splitter, size_t len);
 
 // Returns the length of the block at the front of the bytes, or 0 if none can be cut off. `first` says that this is the
 // first call of a round, `ended` that the stream has no more bytes.
 size_t block_splitter_cut(struct block_splitter *splitter, const char *bytes, size_t len, bool first, bool ended);
 
-// Makes the splitter look at more bytes in the next round, after one in which no block was cut off: a record is longer than
-// `block`. Returns the new number of bytes.
+// Makes the splitter look at more bytes in the next round, after a round that cut off no block because a record is longer than
+// the bytes. Returns how many bytes the next round looks at.
 size_t block_splitter_grow(struct block_splitter *splitter);
 
-// Returns the offset of the first border in the bytes (with regexp of the last border, as in GNU parallel), or SIZE_MAX
-// if there is none. For the parts of a file (--pipe-part).
+// Returns the offset of the first border in the bytes, or SIZE_MAX if they hold no border. With config.regexp it is the last border,
+// as in GNU parallel. For the parts of a file (--pipe-part).
 size_t block_splitter_find(struct block_splitter *splitter, const char *bytes, size_t len);
 
-// True if a record may end behind any byte.
+// Returns true if a record may end behind any byte, since neither --recstart nor --recend is set.
 bool block_splitter_is_free(const struct block_splitter *splitter);
 
 // Returns how many of the last bytes to keep when the bytes hold no border: a border may begin in them and end in the next bytes.
@@ -58,14 +58,14 @@ void block_splitter_strip(struct block_splitter *splitter, struct buf *block);
 
 // ---- blank lines (--no-run-if-empty) ----
 
-// The state of the filter between two calls; zeroed before the first one.
+// The state of blanks_drop() between two calls; zeroed before the first call.
 struct blanks {
-	struct buf begun;     // the beginning of the present line, if it has only blanks; the caller frees it
+	struct buf begun;     // the beginning of the present line, if there are only blanks so far; the caller frees `begun`
 	bool in_line;         // the present line has other bytes than blanks
 };
 
-// Appends the bytes to `to`, without the lines of nothing but blanks; `len` 0 is the end of the data. Returns how many bytes
-// it has appended.
+// Appends the bytes to `to`, but leaves out lines that are empty or all blanks; `len` 0 marks the end of the data. Returns how
+// many bytes were appended.
 size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct buf *to);
 
 // ---- the header (--header with --pipe) ----

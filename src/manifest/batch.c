@@ -1,11 +1,11 @@
-// One batch of a manifest: its keys, its run or commands, and its items: args, args_from, or the combinations of a matrix.
+// Loads one batch of a manifest: its keys, its run or commands, and its items: args, args_from, or the combinations of a matrix.
 
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
 #include "base/text.h"
 
-enum { MOST_COMPARISONS = 20000000 }; // of combinations with exclusions: so many take a fraction of a second
+enum { MOST_COMPARISONS = 20000000 }; // of combinations with exclusions: so many comparisons take a fraction of a second
 enum { MOST_NAME = 200 }; // bytes of a batch's name: it goes into FAIRPAR_JOB, logs and the status line
 
 static void check_name(struct loader *loader, const struct node *name) {
@@ -19,7 +19,7 @@ static void check_name(struct loader *loader, const struct node *name) {
 	}
 }
 
-// Checks the commands of the first `n` keys of `ids` for `shell`, which runs them. A key that `found` lacks is taken from `under` (or NULL).
+// Checks the commands of the first `n` keys of `ids`, which `shell` runs. Takes a key that `found` lacks from `under`, unless that is NULL.
 static void check_words(struct loader *loader, const struct found *found, const struct found *under, size_t n, const char *shell) {
 	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_FINALLY};
 	for (size_t i = 0; i < n; ++i) {
@@ -148,7 +148,7 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 
 // ---- matrix ----
 
-// Returns the values of an axis; none after an error.
+// Returns the values of an axis; an empty list after an error.
 static struct manifest_texts load_values(struct loader *loader, const struct node *name, const struct node *node) {
 	struct manifest_texts none = {NULL, 0};
 	if (node->kind != NODE_LIST || node->n == 0) {
@@ -181,7 +181,7 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 	return nerrors == loader->diagnostics->nerrors ? (struct manifest_texts){values, node->n} : none;
 }
 
-// An exclusion has for each axis the number of the excluded value, or ANY.
+// An exclusion has, for each axis, the number of the excluded value, or ANY if the axis may have any value.
 enum { ANY = -1 };
 
 static bool load_exclusion(struct loader *loader, const struct node *node, const struct manifest_matrix *matrix,
@@ -239,7 +239,7 @@ static bool is_excluded(const struct manifest_matrix *matrix, size_t number, con
 	return false;
 }
 
-// Numbers the combinations of the values, but for those that `exclude` (or NULL) leaves out.
+// Sets matrix->rows to the numbers of the combinations, without the combinations that `exclude` (or NULL) lists.
 static void load_rows(struct loader *loader, const struct node *node, const struct node *exclude,
                           struct manifest_matrix *matrix) {
 	size_t total = 1, n = exclude ? exclude->n : 0;

@@ -10,8 +10,8 @@
 #include <stdarg.h>
 
 enum {
-	EXCERPT = 100,  // columns shown of a line
-	BEFORE = 60,    // the most of these columns before the caret
+	EXCERPT = 100,  // how many columns of a line are shown
+	BEFORE = 60,    // how many of these columns are before the caret, at most
 	REPEATS = 100,
 };
 
@@ -84,9 +84,9 @@ void diagnostic_set(char **text, const char *format, ...) {
 
 // ---- lines ----
 
-// The length of the line end at `s`, where `len` (> 0) bytes may be read; 0 if no line ends there.
+// Returns the length of the line end at `s`, or 0 if no line ends there; `len` bytes may be read, at least 1.
 static size_t break_length(const char *s, size_t len) {
-	if ((unsigned char)*s >= ' ' && (unsigned char)*s < 0x80) { // nearly always
+	if ((unsigned char)*s >= ' ' && (unsigned char)*s < 0x80) { // most bytes
 		return 0;
 	}
 	if (*s == '\r') {
@@ -121,7 +121,7 @@ static void move_on(const struct diagnostics *diagnostics, struct source_positio
 	position->at += n;
 }
 
-// Returns where a search begins: at the last position, as most searches go forward; or at the start, if the last one `is_behind` the wanted one.
+// Returns where to begin a search: at the last position; or at the start of the data if the last position `is_behind` the wanted one.
 static struct source_position *start_at(struct diagnostics *diagnostics, bool is_behind) {
 	if (diagnostics->last.line == 0 || is_behind) {
 		diagnostics->last = (struct source_position){0, 1, 1};
@@ -149,7 +149,7 @@ struct source_span diagnostics_span_of_byte(struct diagnostics *diagnostics, siz
 
 // ---- the excerpt ----
 
-// Appends one character, escaped if it could control a terminal, and to `under` blanks or marks of the same width. Returns its length in bytes.
+// Appends one character to `line`, escaped if it could control a terminal, and marks of its width to `under`. Returns its length in bytes.
 static size_t add_character(const char *s, size_t len, char mark, struct buf *line, struct buf *under) {
 	size_t n = utf8_length(s, len);
 	if (*s == '\t') {

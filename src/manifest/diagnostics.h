@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A part of a line, as libyaml counts: in characters, with NEL, LS and PS as line ends, too (YAML 1.1 §5.4).
+// A part of a line. Lines and columns are counted as libyaml counts: in characters; NEL, LS and PS also end a line (YAML 1.1 §5.4).
 struct source_span {
 	uint32_t line, column;  // from 1
 	uint32_t width;         // characters, at least 1
@@ -18,11 +18,11 @@ struct source_span {
 struct diagnostic {
 	struct source_span span;
 	bool is_warning;
-	size_t order;           // number in the order of discovery
-	const char *format;     // of the text: the same format twice at one span is the same error
+	size_t order;           // its number in the order in which diagnostics were added
+	const char *format;     // the format of `text`: two diagnostics of one format at one span are the same error
 	char *text;             // "unknown key 'foo'"
-	char *note;             // behind the caret: "did you mean 'bar'?", or NULL
-	char *hint;             // in a line of its own, or NULL
+	char *note;             // shown behind the caret: "did you mean 'bar'?"; or NULL
+	char *hint;             // shown on a line of its own; or NULL
 };
 
 // A byte of the file, and the line and column that it is in.
@@ -41,17 +41,17 @@ struct diagnostics {
 	size_t n, cap;
 	size_t nerrors;         // all errors, also those that are not kept
 	size_t nwarnings;
-	size_t nrepeats;        // diagnostics that were found again, at a node to which an alias or a merge leads
-	struct diagnostic unkept;   // stands in for diagnostics that are not kept
+	size_t nrepeats;        // errors that were added again, at nodes that several aliases or merges lead to
+	struct diagnostic unkept;   // returned for each diagnostic that is not kept
 	struct source_position last; // the position that was looked up last
 };
 
 // Frees what the diagnostics own.
 void diagnostics_fini(struct diagnostics *diagnostics);
 
-// Adds an error or a warning at that span. After MANIFEST_ERRORS of its kind it is only counted; if it was added before at this
-// span, it counts as a repeat. Returns a diagnostic, never NULL and valid until the next one is added: diagnostic_note() and
-// diagnostic_hint() set its note and its hint, in place of earlier ones.
+// Adds an error or a warning at that span. After MANIFEST_ERRORS errors (or warnings) the next ones are only counted; the same error
+// at the same span is only counted as a repeat. Returns the diagnostic, never NULL and valid until the next call. diagnostic_note()
+// and diagnostic_hint() set or replace its note and its hint.
 #define diagnostic_error(diagnostics, span, ...) diagnostic_add(diagnostics, span, /* is_warning */ false, __VA_ARGS__)
 #define diagnostic_warning(diagnostics, span, ...) diagnostic_add(diagnostics, span, /* is_warning */ true, __VA_ARGS__)
 struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span span, bool is_warning, const char *format, ...)
@@ -66,8 +66,8 @@ bool diagnostics_are_full(const struct diagnostics *diagnostics);
 // Appends all diagnostics that were kept, in the order of the file, and if there are errors a last line with their number.
 void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf);
 
-// Returns the position of that line and column (both from 1) in the data: the end of the line if the line is shorter, the end of
-// the data if it has fewer lines.
+// Returns the byte of the data at that line and column (both from 1); the end of the line if the line is shorter, the end of the
+// data if the data has fewer lines.
 const char *diagnostics_position(struct diagnostics *diagnostics, uint32_t line, uint32_t column);
 
 // Returns the line and column of the byte at that offset in the data, with a width of 1.

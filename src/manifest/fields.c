@@ -1,4 +1,4 @@
-// The values of a manifest's keys: read into typed fields, or refused.
+// Reads the values of a manifest's keys into typed fields, or refuses them.
 
 #include "manifest/internal.h"
 
@@ -7,7 +7,7 @@
 
 enum { LONGEST_NUMBER = 64 }; // bytes
 
-// The longest pause of a retry_delay that grows and has no `max`; and the factor of one that has a `max` but no `factor`.
+// The defaults of a retry_delay that grows: its `max`, in nanoseconds, and its `factor` if it has a `max`.
 #define LONGEST_PAUSE UINT64_C(3600000000000)
 #define GROWTH 2
 
@@ -22,8 +22,8 @@ bool load_count(struct loader *loader, const struct node *node, uint64_t cost) {
 
 // ---- single values ----
 
-// Returns a hint for a text that is no value of that type: the units, if it is a number without a unit; or what was probably meant.
-// NULL: there is no hint.
+// Returns a hint for a text that is no value of that type: the units if the text is a number, or what the user probably meant.
+// Returns NULL if there is no hint.
 static const char *hint_of(enum key_type type, const char *text) {
 	bool is_number = text[0] >= '0' && text[0] <= '9';
 	switch (type) {
@@ -110,7 +110,7 @@ void load_check_comment(struct loader *loader, struct node *node) {
 	                "quote the value; or, for a comment, write two blanks before the '#' and one behind it");
 }
 
-// ---- numbers: true, and the result is set; or false ----
+// ---- numbers: the functions return true and set the result, or return false ----
 
 // Reads a decimal number without a plus sign or leading zeros.
 static bool value_int(const char *text, int least, int most, int *ret_value) {
@@ -145,7 +145,7 @@ static bool value_factor(const char *text, double *ret_factor) {
 	return true;
 }
 
-// A form of -j: N, +N, -N, N%; N up to a million.
+// Returns true if the text is a form of -j: N, +N, -N or N%, with N up to a million.
 static bool value_is_slots(const char *text) {
 	bool has_sign = *text == '+' || *text == '-';
 	struct decimal decimal;
@@ -216,7 +216,7 @@ static bool set_value(struct loader *loader, const struct key *key, const struct
 	default:
 		return false;
 	}
-	if (is_set && !node->is_plain) { // the schema demands that, too
+	if (is_set && !node->is_plain) { // the JSON Schema refuses quotes here, too
 		load_error(loader, node, "'%s' must be written without quotes", key->name);
 	}
 	return is_set;

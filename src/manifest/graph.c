@@ -1,4 +1,4 @@
-// The graph of the batches of a manifest: needs, emits, cycles, and which of them a run selects.
+// The graph of the batches of a manifest: resolves needs and emits, finds cycles, and selects the batches of a run.
 
 #include "manifest/internal.h"
 
@@ -55,12 +55,12 @@ static void list_feeders(struct manifest *manifest) {
 
 // ---- cycles ----
 //
-// A batch starts after what it needs has ended, and ends after all that emit into it have ended. So it waits for both; a cycle
-// of such waits never ends. (A batch may emit into itself: it ends when none of its jobs is left.)
+// A batch starts after the batches that it needs have ended, and ends after the batches that emit into it have ended. Batches that wait
+// for each other in a cycle never end. (But a batch may emit into itself: such a batch ends when none of its jobs is left.)
 
 struct visit {
 	struct manifest_batch *batch;
-	size_t next;     // edge to follow
+	size_t next;     // the number of the edge to follow next
 	struct manifest_batch *feeder; // the feeder that was followed last
 };
 
@@ -77,7 +77,7 @@ static size_t number_of(const struct graph_walk *walk, const struct manifest_bat
 	return (size_t)(batch - walk->loader->manifest->batches);
 }
 
-// Returns the next batch that this one waits for, because this one needs it or it emits into this one; NULL behind the last.
+// Returns the next batch that visit->batch waits for: a batch that it needs, or a batch that emits into it. Returns NULL after the last.
 static struct manifest_batch *next_edge(struct visit *visit, bool *ret_is_need) {
 	const struct manifest_batch *batch = visit->batch;
 	size_t i = visit->next++;
@@ -188,8 +188,8 @@ void load_graph(struct loader *loader) {
 // A search through the batches that are selected.
 struct selection {
 	const struct manifest *manifest;
-	bool *is_whole;                // by batch: it was named or is needed, so all its items are wanted
-	struct manifest_batch **queue; // each batch twice at most: when it is selected, and when it becomes whole
+	bool *is_whole;                // for each batch: whether it was named or is needed, so that all its items are wanted
+	struct manifest_batch **queue; // has each batch twice at most: it is added when it is selected, and when it becomes whole
 	size_t n;
 };
 

@@ -1,5 +1,5 @@
-// The loader of a manifest as its files see it. A mistake in the manifest becomes an error in loader->diagnostics, and loading
-// goes on: only functions whose comment says so return that they found a mistake.
+// The loader of a manifest, for the files in this directory. A mistake in the manifest becomes an error in loader->diagnostics, and
+// loading goes on. A function returns that it found a mistake only if its comment says so.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "manifest/tree.h"
 
 struct loader {
-	struct manifest *manifest;     // the one that is being loaded
+	struct manifest *manifest;     // the manifest that is being loaded
 	struct diagnostics *diagnostics;
 	uint64_t cost;                 // sum of the costs (node.cost) of the nodes that were read; at most MANIFEST_VALUES
 	bool overrun;                  // `cost` is too large: an error was added, nothing more is read
@@ -36,25 +36,25 @@ const char *load_text(struct loader *loader, const struct key *key, const struct
 // Warns if a comment cuts the plain text short: `run: echo a #b`.
 void load_check_comment(struct loader *loader, struct node *node);
 
-// Sets the fields of `base` (a struct manifest or manifest_batch) from the values of its keys. If some are keys of a job, *job is
-// replaced by a copy of **job in the manifest's arena, in which they are set.
+// Sets the fields of `base` (a struct manifest or manifest_batch) to the values in `found`. If there are keys of a job, replaces *job
+// by a copy of **job in the manifest's arena, and sets the values of these keys in the copy.
 void load_fields(struct loader *loader, const struct found *found, void *base, const struct manifest_job **job);
 
 // ---- batch.c ----
 
-// Makes the batch from loader->base, and its name and mapping in `from`.
+// Sets *batch to a copy of loader->base, with the name and the keys of the batch in `from`.
 void load_batch(struct loader *loader, const struct pair *from, struct manifest_batch *batch);
 
 // ---- templates.c ----
 
-// Checks the replacement strings of a batch whose feeders are known.
+// Checks the replacement strings of a batch. The feeders of all batches must be known.
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from);
 
-// Warns of a replacement string in a text that is expanded for no item. `node` may be NULL.
+// Warns if the text has a replacement string although it is expanded for no item. `node` may be NULL.
 void load_check_unexpanded(struct loader *loader, const struct manifest_batch *batch, const struct node *node);
 
-// Checks a command, or a list of them, that `shell` (NULL: the usual one) is going to run. For the usual shell the command must not
-// need bash. For "none" it must be splittable into words; syntax that needs a shell gets a warning. `node` may be NULL.
+// Checks a command, or a list of commands, that `shell` is going to run. If `shell` is NULL (/bin/sh), the command must not need bash.
+// If `shell` is "none", the command must be splittable into words; syntax that needs a shell gets a warning. `node` may be NULL.
 void load_check_words(struct loader *loader, const char *shell, const struct node *node);
 
 // ---- graph.c ----

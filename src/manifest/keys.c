@@ -50,13 +50,13 @@ static void spell(const char *name, size_t len, struct buf *ret_name) {
 	}
 }
 
-// Where the keys of that scope stand, for hints.
+// Returns where the keys of that scope stand, in words for hints.
 static const char *scope_text(unsigned scopes) {
 	return scopes & IN_TOP ? "at the top of the file" : scopes & IN_BATCH ? "in a batch, below 'batches'" :
 	       scopes & IN_ARGS_FROM ? "below 'args_from'" : "below 'retry_delay'";
 }
 
-// The key that has the name among its other names, preferably one that may stand in that scope; or NULL.
+// Returns the key that has the name among its other names, preferably a key that may stand in that scope; or NULL.
 static const struct key *find_other(const char *name, size_t len, enum key_scope scope) {
 	const struct key *found = NULL;
 	for (const struct key *key = key_table; key < key_table + NKEYS; ++key) {
@@ -66,7 +66,7 @@ static const struct key *find_other(const char *name, size_t len, enum key_scope
 	return found;
 }
 
-// Adds a hint which key of fairpar to use, if the name is a word of another program. Returns false if it is no such word.
+// Adds a hint that names the key of fairpar if `name` is a word of another program. Returns false if `name` is no such word.
 static bool hint_foreign(struct diagnostic *diagnostic, const char *name, size_t len, const char *typed, enum key_scope scope) {
 	const struct key *key = find_other(name, len, scope);
 	const char *more = !key || (key->scopes & scope) ? "" : scope_text(key->scopes);
@@ -153,7 +153,7 @@ void keys_find(const struct node *map, enum key_scope scope, const char *batch, 
 	}
 }
 
-// The members of the JSON Schema that refer to its definition of that name.
+// Members of an object of the JSON Schema that refer to the definition of that name.
 #define DEFINED(name) "\"allOf\": [{\"$ref\": \"#/definitions/" name "\"}]"
 
 // By enum key_type: what a value must be, for messages ("must be …"), and the members that say the same in the JSON Schema, without the
@@ -201,9 +201,9 @@ const char *key_wants(const struct key *key, char *text, size_t size) {
 
 // ---- the JSON Schema: the keys of the table, put into completions/skeleton.json ----
 //
-// In the schema a text may be a number, a boolean or null, which YAML makes of some words: fairpar takes them as they are written.
-// A missing value, which fairpar refuses, cannot be told from null there. $ref stands inside allOf, for draft-07 ignores what
-// stands beside it (§8.3).
+// In the schema a text may also be a number, a boolean or null, because YAML readers turn some words into these; fairpar takes the words
+// as they are written. The schema cannot tell a missing value, which fairpar refuses, from null. $ref stands inside allOf, because
+// draft-07 ignores the members beside a $ref (§8.3).
 
 static void add_string(struct buf *buf, const char *text) {
 	(void)json_add_text(buf, text, strlen(text)); // the table's texts are UTF-8
@@ -224,7 +224,7 @@ static void add_type(struct buf *buf, const struct key *key) {
 }
 
 static void add_default(struct buf *buf, const char *value) {
-	if (value[0] == '\0' || strpbrk(value, " '")) { // none, or a sentence
+	if (value[0] == '\0' || strpbrk(value, " '")) { // there is no default, or it is a sentence
 		return;
 	}
 	buf_adds(buf, ", \"default\": ");
@@ -235,7 +235,7 @@ static void add_default(struct buf *buf, const char *value) {
 	}
 }
 
-// The keys of that scope, as members of an object.
+// Appends the keys of that scope, as members of an object.
 static void add_keys(struct buf *buf, enum key_scope scope) {
 	const char *separator = "";
 	const char *indent = scope == IN_TOP ? "\t\t" : "\t\t\t\t";
@@ -256,7 +256,7 @@ static void add_keys(struct buf *buf, enum key_scope scope) {
 extern const char skeleton_json[]; // the file skeleton.json, as the Makefile puts it into the program
 
 void manifest_schema(struct buf *buf) {
-	static const struct { const char *mark; enum key_scope scope; } marks[] = { // in their order in the file
+	static const struct { const char *mark; enum key_scope scope; } marks[] = { // in the order of skeleton.json
 		{"@TOP@", IN_TOP}, {"@ARGS_FROM@", IN_ARGS_FROM}, {"@RETRY_DELAY@", IN_RETRY_DELAY}, {"@COMMAND@", IN_COMMAND},
 		{"@DEFAULTS@", IN_DEFAULTS}, {"@BATCH@", IN_BATCH},
 	};

@@ -27,7 +27,7 @@ enum key_id {
 	NKEYS
 };
 
-// One row; see keys.def for what the columns hold.
+// A row of the table; keys.def explains the columns.
 struct key {
 	const char *name;
 	unsigned scopes;          // enum key_scope
@@ -44,9 +44,9 @@ struct found {
 	struct node *at[NKEYS];
 };
 
-// Finds the keys of a mapping in that scope. For each key that is not allowed there it adds an error, which suggests the nearest
-// name or fairpar's name for it. `batch`: the name of the batch that the mapping belongs to, or NULL. With NULL for `diagnostics`
-// it adds no errors, for a mapping that was checked before. A node that is no mapping has no keys.
+// Finds the keys of a mapping in that scope. Adds an error for each key that is not allowed in the scope, and suggests the nearest
+// name or fairpar's own name for the key. `batch` is the name of the batch that the mapping belongs to, or NULL. If `diagnostics` is
+// NULL, adds no errors: the mapping was checked before. A node that is no mapping has no keys.
 void keys_find(const struct node *map, enum key_scope scope, const char *batch, struct diagnostics *diagnostics,
                struct found *ret_found);
 

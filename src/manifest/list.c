@@ -40,7 +40,7 @@ bool manifest_env_is_set_for_each(const char *entry) {
 }
 
 size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs) {
-	const struct manifest_env *layers[4]; // of the top, the defaults, the batch, the entry
+	const struct manifest_env *layers[4]; // at most those of the entry, the batch, the defaults and the top
 	size_t nlayers = 0, n = 0, most = 0;
 	for (; env; env = env->under) {
 		layers[nlayers++] = env;
@@ -91,7 +91,7 @@ static void list_batch(const struct manifest_batch *batch, size_t width, struct 
 	buf_addc(buf, '\n');
 }
 
-// The width in columns of the longest name of a selected batch; names of more than 40 columns do not count.
+// Returns the width in columns of the longest name of a selected batch; names of more than 40 columns do not count.
 static size_t name_columns(const struct manifest *manifest) {
 	size_t width = 0;
 	for (size_t i = 0; i < manifest->nbatches; ++i) {
@@ -103,7 +103,7 @@ static size_t name_columns(const struct manifest *manifest) {
 	return width;
 }
 
-// Adds a quoted ID of the DOT language, in which " and \ are escaped as in JSON, with control characters escaped for a person.
+// Appends the name as a quoted ID of the DOT language: " and \ are escaped as in JSON, and control characters are shown as escapes.
 static void add_dot_name(const char *name, struct buf *buf) {
 	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	buf_add_escaped(&shown, name, strlen(name), SIZE_MAX);

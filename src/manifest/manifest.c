@@ -122,7 +122,7 @@ static void fail_file(const char *path, const char *verb, const char *cause, str
 	buf_printf(messages, "': %s\n", cause);
 }
 
-// True for /dev/stdin, /dev/fd/N and /proc/PID/fd/N: names of a descriptor that fairpar was handed, whatever is behind it.
+// True for /dev/stdin, /dev/fd/N and /proc/PID/fd/N, which name an open descriptor and have no directory of their own.
 static bool names_descriptor(const char *path) {
 	if (strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", 8) == 0) {
 		return true;

@@ -5,10 +5,10 @@
 //
 // Replacement strings: in a batch that has items (manifest_batch_has_items()), `run`, `then`, `on_failure`, `creates` and the
 // values of `env` are templates; the axes of a matrix are the named columns, in their order. In a batch without items
-// all is taken as it is written. `finally` and the rest are never templates.
+// all texts are taken as they are written. `finally` and all other texts are never templates.
 //
-// Paths: `working_dir` is relative to the manifest's directory (manifest->dir), as written. Everything else that a
-// batch names (file, file0, glob, command, creates) is seen from its working directory.
+// Paths: `working_dir` is relative to the manifest's directory (manifest->dir), as written. All other paths of a batch
+// (in file, file0, glob, command, creates) are relative to its working directory.
 
 #pragma once
 
@@ -23,9 +23,9 @@
 
 enum {
 	MANIFEST_DEPTH = 64,         // levels of nesting
-	MANIFEST_BYTES = 64 << 20,   // of a file
-	MANIFEST_VALUES = 1000000,   // values in a file, counted again for each alias that leads to them; and combinations of a matrix
-	MANIFEST_ERRORS = 20,        // errors that are shown, and warnings
+	MANIFEST_BYTES = 64 << 20,   // the size of a file
+	MANIFEST_VALUES = 1000000,   // values in a file (a value counts again for each alias that leads to it); also combinations of a matrix
+	MANIFEST_ERRORS = 20,        // how many errors are shown, and how many warnings
 };
 
 struct manifest_texts {
@@ -44,7 +44,7 @@ struct manifest_env {
 	size_t n;
 };
 
-// Pauses before extra attempts: the first takes `first_ns`, each further one `factor` times as long as the one before, at most `max_ns`.
+// Pauses before extra attempts: the first pause takes `first_ns`; each further pause is `factor` times as long as the last, at most `max_ns`.
 struct manifest_delay {
 	uint64_t first_ns, max_ns;          // first_ns 0: no pause
 	double factor;                      // 1 or more
@@ -52,9 +52,9 @@ struct manifest_delay {
 
 enum manifest_fair { MANIFEST_TURNS, MANIFEST_TIME };
 #define MANIFEST_FAIR_WORDS "turns time" // in the order of enum manifest_fair
-enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP }; // in the order of the words of the key
+enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP }; // in the order of the words of the key `output`
 
-// What a job runs with: shared by the jobs of a batch, or of one entry of `commands`.
+// The settings of a job: shared by all jobs of a batch, or those of one entry of `commands`.
 struct manifest_job {
 	struct manifest_texts then;         // the steps after `run`
 	const char *on_failure;             // or NULL
@@ -73,7 +73,7 @@ struct manifest_job {
 
 struct manifest_command {
 	const char *run;
-	const struct manifest_job *job;     // the batch's, unless the entry has keys of its own
+	const struct manifest_job *job;     // the settings of the batch, unless the entry has keys of its own
 	uint32_t line;
 };
 
@@ -82,13 +82,13 @@ enum manifest_source {
 	MANIFEST_ARGS,
 	MANIFEST_MATRIX,
 	MANIFEST_FILE,                      // lines
-	MANIFEST_FILE0,                     // ended by NUL
+	MANIFEST_FILE0,                     // items that end with a NUL
 	MANIFEST_GLOB,                      // see glob_expand()
 	MANIFEST_COMMAND,                   // lines that a command prints; the batch's shell runs it
 	MANIFEST_STDIN,                     // lines; at most one batch has it
 };
 
-// Combinations of the axes' values, the last axis varying fastest, without those excluded; never empty.
+// Combinations of the axes' values, the last axis varying fastest, without the excluded combinations; never empty.
 struct manifest_matrix {
 	struct names names;                 // of the axes: [A-Za-z_][A-Za-z0-9_]*
 	struct manifest_texts *values;      // of each axis
@@ -97,7 +97,7 @@ struct manifest_matrix {
 };
 
 struct manifest_batch {
-	const struct manifest_job *job;     // shared with other batches, unless this one has such keys of its own
+	const struct manifest_job *job;     // shared with other batches, unless this batch has keys of a job
 	const char *name;
 	const char *description;            // or NULL
 	const char *run;                    // or NULL: the jobs are those of `commands`
@@ -107,19 +107,19 @@ struct manifest_batch {
 	const char *source_text;            // the file, pattern or command of `args_from`
 	struct manifest_texts args;
 	struct manifest_matrix matrix;
-	struct manifest_texts hosts;        // names of machines of the run and @GROUPs; none: all
-	struct manifest_batch *const *needs;    // a failed batch with allow_failure counts as succeeded
+	struct manifest_texts hosts;        // names of machines of the run and @GROUPs; empty: all machines
+	struct manifest_batch *const *needs;    // must have succeeded before this batch starts; a failed batch with allow_failure counts
 	size_t nneeds;
 	struct manifest_batch *emits;           // or NULL
-	struct manifest_batch *feeders;         // the first of the batches that emit into this one (itself too), or NULL
-	struct manifest_batch *next_feeder;     // the next batch, in the order of the file, that emits into the same batch as this one; or NULL
+	struct manifest_batch *feeders;         // the first of the batches that emit into this batch (may be this batch), or NULL
+	struct manifest_batch *next_feeder;     // the next batch, in the order of the file, that emits into the same batch as this batch; or NULL
 	size_t nfeeders;
 	const char *finally;                // or NULL
 	struct queue_attrs attrs;           // attributes of its queue, from the keys
 	int output;                         // enum output_kind
 	bool allow_failure;
-	bool selected;                      // by manifest_select(); before that call all batches are selected
-	uint32_t line;                      // of the file, at which the batch begins
+	bool selected;                      // set by manifest_select(); before that call all batches are selected
+	uint32_t line;                      // the line of the file at which the batch begins
 };
 
 struct manifest {
@@ -166,7 +166,7 @@ size_t manifest_batch_jobs(const struct manifest_batch *batch);
 const char *manifest_matrix_value(const struct manifest_matrix *matrix, size_t row, size_t axis);
 
 // Reads TIME[,FACTOR[,MAX]], with the meaning and the bounds of the key retry_delay. TIME and MAX may be in the syntax of options or in that of a
-// manifest, and FACTOR may be empty. Returns 0, or -1 with *ret_error, what the text must be (static), and *ret_delay unchanged.
+// manifest, and FACTOR may be empty. Returns 0; or -1 with what the text must be in *ret_error (static), and *ret_delay unchanged.
 int manifest_delay_parse(const char *text, struct manifest_delay *ret_delay, const char **ret_error);
 
 // Returns the pause before the extra attempt `n` (from 1), in nanoseconds.

@@ -1,8 +1,8 @@
 // Checks the texts of a batch: a batch with items must have a replacement string for them, and each replacement string must be known.
 // Commands that no shell reads (`shell: none`) must be splittable into words, and get a warning for syntax that needs a shell.
 //
-// template/template.c leaves braces that it does not know as they are, for any command line may hold some. In a manifest
-// {name} that is not known is an error, unless it is ${name} or has blanks inside.
+// template/template.c leaves unknown braces as they are, for any command line may hold braces. In a manifest an unknown {name}
+// is an error, but ${name} and braces with blanks inside are not.
 
 #include "manifest/internal.h"
 
@@ -19,12 +19,12 @@ bool manifest_batch_has_items(const struct manifest_batch *batch) {
 
 struct string {
 	enum { NO_STRING, ITEM_STRING, NUMBER_STRING, COLUMN_STRING, NAME_STRING } kind;
-	size_t len;     // with its braces
-	long column;    // of a COLUMN_STRING
-	size_t nname;   // bytes of a NAME_STRING's name, behind the brace
+	size_t len;     // bytes, with the braces
+	long column;    // COLUMN_STRING: the number of the column, from 1; below 0: from the last
+	size_t nname;   // NAME_STRING: bytes of the name, which begins behind the brace
 };
 
-// The replacement string at `at`, a brace.
+// Returns the replacement string that begins with the brace at `at`.
 static struct string read_string(const char *at) {
 	size_t len, sign = at[1] == '-', digits = strspn(at + 1 + sign, "0123456789"), name = text_name_length(at + 1);
 	enum token token = token_find(&tokens_default, at, false, &len);
@@ -39,7 +39,7 @@ static struct string read_string(const char *at) {
 	return (struct string){.kind = digits > 0 ? COLUMN_STRING : NAME_STRING, .len = end + len, .column = sign ? -column : column, .nname = name};
 }
 
-// Finds the span of a part of a text below '|', which stands on the next lines, indented. Returns false if these lines do not have the text.
+// Finds the span of a part of a text that is written below '|', indented. Returns false if the lines below do not have the text.
 static bool find_below(const struct loader *loader, const struct node *node, const char *part, size_t len, struct source_span *ret_span) {
 	const char *first = node->text;
 	uint32_t line = node->line + 1;
@@ -63,7 +63,7 @@ static bool find_below(const struct loader *loader, const struct node *node, con
 	return true;
 }
 
-// The span of a part of the text, if the text stands in the file as it is; else the span of the whole text.
+// Returns the span of a part of the text if the file has the text as it is; else the span of the whole text.
 static struct source_span text_span(const struct loader *loader, const struct node *node, const char *part, size_t len) {
 	struct source_span span = node_span(node);
 	size_t quote = span.width == node->n + 2 ? 1 : 0;
@@ -80,7 +80,7 @@ struct check {
 	struct loader *loader;
 	const struct manifest_batch *batch;
 	bool has_items;
-	bool has_string;   // one of the texts has a replacement string, or what was meant as one
+	bool has_string;   // one of the texts has a replacement string, or something that was meant as one
 };
 
 static bool matrix_has(const struct manifest_batch *batch, const char *name, size_t len) {
@@ -105,7 +105,7 @@ static void refuse_name(const struct check *check, const struct node *node, cons
 	diagnostic_hint(diagnostic, "braces that are not meant for fairpar stay as they are with blanks inside: '{ %.*s }'", n, at + 1);
 }
 
-// Checks one string of a text that is a template.
+// Checks the replacement string at `at` in a text that is a template.
 static void check_string(struct check *check, const struct node *node, const char *at, struct string string) {
 	const struct manifest_batch *batch = check->batch;
 	bool has_dollar = at > node->text && at[-1] == '$';
@@ -205,8 +205,8 @@ static bool may_use_braces(const char *text) {
 	return strstr(text, "-exec") || strstr(text, "-ok") || strstr(text, "xargs") || strstr(text, "parallel");
 }
 
-// Finds the first replacement string that is not between single quotes; NULL: there is none. {2} behind a letter or a bracket
-// is part of a regular expression.
+// Returns the first replacement string that is not between single quotes, and its length; or NULL. {2} behind a letter or a bracket
+// does not count: it is a part of a regular expression.
 static const char *find_unexpanded(const struct manifest_batch *batch, const char *text, size_t *ret_len) {
 	bool in_single = false, in_double = false;
 	for (const char *at = text; *at; ++at) {
@@ -247,7 +247,7 @@ void load_check_unexpanded(struct loader *loader, const struct manifest_batch *b
 	}
 }
 
-// Checks the texts of a batch without items, but not those of env, where {} is often JSON.
+// Checks the texts of a batch without items, except the values of env, where {} is often JSON.
 static void check_plain_texts(struct loader *loader, const struct manifest_batch *batch, const struct found *found) {
 	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_COMMANDS};
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
@@ -288,7 +288,7 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 		check_plain_texts(loader, batch, &found);
 	}
 	if (batch->source == MANIFEST_MATRIX && batch->matrix.nrows == 0) {
-		return; // the names are not known
+		return; // the names of the matrix are not known
 	}
 	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_ENV, KEY_COMMANDS};
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
@@ -328,7 +328,7 @@ static void check_command(struct loader *loader, const struct node *node) {
 	}
 }
 
-// ---- with the usual one ----
+// ---- with the usual shell ----
 
 static void check_bash(struct loader *loader, const struct node *node) {
 	size_t at;

@@ -1,4 +1,4 @@
-// The values of a YAML document with their spans.
+// The values of a YAML document, and where they stand in the file.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 enum node_kind { NODE_TEXT, NODE_LIST, NODE_MAP };
 
-// One value. The graph of values has no cycle, but a node may be reached in several ways.
+// One value. The graph of values has no cycle, but aliases may lead to the same node from several places.
 struct node {
 	uint32_t line, column;
 	uint16_t width;       // for a caret
@@ -17,7 +17,7 @@ struct node {
 	bool is_open;         // not read to its end yet
 	uint32_t comment;     // offset in the file of a comment behind a plain text, which may have been meant as part of the text; or 0
 	uint32_t n;           // bytes of the text, items, or pairs
-	uint32_t cost;        // number of values in it (not of keys; through aliases, too), plus 1 for each 256 bytes of a text; at most UINT32_MAX
+	uint32_t cost;        // how many values it holds (without keys, but through aliases), plus 1 for each 256 bytes of text; at most UINT32_MAX
 	union {
 		const char *text;    // no NUL inside
 		struct node **items;
@@ -30,18 +30,18 @@ struct pair {
 	struct node *value;
 };
 
-// Reads the only document of diagnostics->data, behind which a NUL must follow, and adds its errors to the diagnostics. Returns 0
-// with the root in *ret_root (NULL: the document is empty), also after errors behind which reading could go on; or -1 after another
-// error. The nodes are in the first arena, their texts in the second. Uses libyaml's events, because libyaml's document loader has
-// no limits, finds anchors by a linear search, refuses an anchor that is defined again, and loses the spans of aliases.
+// Reads the only document in diagnostics->data, which has a NUL behind it, and adds its errors to the diagnostics. Returns 0 with the
+// root in *ret_root (NULL: the document is empty), even if there were errors; or -1 if an error has stopped the reading. The arena
+// `nodes` holds the nodes, `texts` their texts. Uses libyaml's events, because libyaml's document loader has no limits, finds anchors
+// by a linear search, refuses an anchor that is defined again, and loses the spans of aliases.
 int tree_read(struct diagnostics *diagnostics, struct arena *nodes, struct arena *texts, struct node **ret_root);
 
-// The span of the node in the file, for a message.
+// Returns the span of the node in the file, for a message.
 static inline struct source_span node_span(const struct node *node) {
 	return (struct source_span){node->line, node->column, node->width};
 }
 
-// True for a value that was not written: `key:` and nothing behind it.
+// True if the value was not written: `key:` has nothing behind it.
 static inline bool node_is_missing(const struct node *node) {
 	return node->kind == NODE_TEXT && node->n == 0 && node->is_plain;
 }

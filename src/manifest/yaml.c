@@ -1,12 +1,12 @@
-// Reads YAML by libyaml's events into a tree, with limits and with merges done, and words libyaml's errors for people who write
+// Reads YAML into a tree by libyaml's events, within limits; carries out merges (<<); rewords libyaml's errors for people who write
 // manifests.
 //
 // Aliases share their node, so a document is never expanded ("billion laughs"). A merge copies pairs, each of which counts against
 // the limit of values. Nothing here recurses: a chain of aliases may be as long as the file.
 //
 // Properties of libyaml 0.2.5 that shape this file: its time grows with the square of the nesting, and of the number of %TAG lines,
-// so both are limited before libyaml reads them; it accepts the same key twice in a mapping; its marks count characters from 0, not
-// counting a byte order mark.
+// so both are limited before libyaml reads them; libyaml accepts the same key twice in a mapping; its marks are positions in
+// characters from 0, without a byte order mark.
 
 #include "manifest/tree.h"
 
@@ -18,7 +18,7 @@
 
 #include <yaml.h>
 
-enum { MOST_KEY = 1000 }; // bytes of a key: libyaml has such a limit for keys that are no aliases and have no '?'
+enum { MOST_KEY = 1000 }; // bytes of a key; libyaml has this limit only for keys that are no aliases and have no '?'
 
 struct yaml_reader {
 	yaml_parser_t parser;
@@ -27,19 +27,19 @@ struct yaml_reader {
 	size_t len;
 	struct arena *nodes, *texts;
 	struct node *root;    // NULL for an empty document
-	struct node **stack;  // complete nodes whose parent is not complete
+	struct node **stack;  // nodes that are complete, but whose parent is not
 	size_t nstack, stack_cap;
 	struct yaml_frame {
 		struct node *node;
-		size_t from;         // its first child on the stack
+		size_t from;         // the index of its first child on the stack
 	} frames[MANIFEST_DEPTH]; // lists and maps being read
 	size_t nframes;
 	struct map anchors;   // from the name of an anchor to its index in `anchored`
 	struct node **anchored;
 	size_t nanchored, anchored_cap;
-	struct pair *pairs;   // of the map that is being closed
+	struct pair *pairs;   // the pairs of the map that is being closed
 	size_t pairs_cap;
-	size_t nvalues;       // read so far; at most MANIFEST_VALUES
+	size_t nvalues;       // how many values were read so far; at most MANIFEST_VALUES
 };
 
 static struct source_span span_of(const yaml_mark_t *start, const yaml_mark_t *end) {
@@ -75,8 +75,8 @@ static int check_encoding(struct yaml_reader *reader) {
 	return other ? refuse(reader, (size_t)(other - reader->data), "a byte order mark inside the file", NULL) : 0;
 }
 
-// Skips the lines from `at` on that are blank, comments or (below the document) its end "...". Returns the offset of the first
-// other one, or the end.
+// Skips lines from `at` on that are blank or comments or, if they are `below` the document, its end "...". Returns the offset of the
+// first other line, or the end of the data.
 static size_t skip_blank_lines(const struct yaml_reader *reader, size_t at, bool below) {
 	while (at < reader->len) {
 		size_t start = at + strspn(reader->data + at, " \t\r");
@@ -92,8 +92,8 @@ static size_t skip_blank_lines(const struct yaml_reader *reader, size_t at, bool
 	return at;
 }
 
-// Skips the line "%YAML 1.1" or "%YAML 1.2" at `at` (a manifest means the same by both) and the blank lines behind it. Returns
-// the offset behind these, or `at` if no such line is there.
+// Skips the line "%YAML 1.1" or "%YAML 1.2" at `at` (a manifest has the same meaning in both) and the blank lines behind it. Returns
+// the offset behind these lines, or `at` if there is no such line.
 static size_t skip_version(const struct yaml_reader *reader, size_t at) {
 	static const char start[] = "%YAML 1.";
 	const char *line = reader->data + at, *rest = line + sizeof(start);
@@ -118,12 +118,12 @@ static int check_directives(struct yaml_reader *reader) {
 
 // ---- messages of libyaml, in words for users ----
 
-// The line of the mark.
+// Returns the start of the line that the mark is in.
 static const char *line_at(const struct yaml_reader *reader, const yaml_mark_t *mark) {
 	return diagnostics_position(reader->diagnostics, (uint32_t)mark->line + 1, 1);
 }
 
-// Returns the start of the value in that line: behind "key: " and "- ".
+// Returns the start of the value in the line that the mark is in: behind "key: " and "- ".
 static const char *value_in(const struct yaml_reader *reader, const yaml_mark_t *mark) {
 	const char *line = line_at(reader, mark);
 	line += strspn(line, " ");
@@ -153,10 +153,10 @@ static bool is_below_block(const struct yaml_reader *reader, const yaml_mark_t *
 	return at - reader->data > 2 && (at[-1] == '|' || at[-1] == '>') && at[-2] == ' ' && (at[-3] == ':' || at[-3] == '-');
 }
 
-// libyaml's message (context and problem; NULL: any), and what fairpar says instead.
+// A message of libyaml (its context and problem; NULL matches any), and the text and hint that fairpar shows instead.
 struct wording {
 	const char *context, *problem, *text, *hint;
-	bool at_context; // the error is shown where the context began
+	bool at_context; // the error is shown at the place where the context began
 };
 
 static const struct wording wordings[] = {
@@ -386,7 +386,7 @@ static void add_pair(struct yaml_reader *reader, struct collection *pairs, struc
 	}
 }
 
-// Adds those pairs of a mapping named by << whose keys the map does not have yet: the map's own pairs win.
+// Adds the pairs of a mapping that << names, except pairs whose keys the map has already: the map's own pairs win.
 static int merge_map(struct yaml_reader *reader, struct collection *pairs, const struct node *key, const struct node *map) {
 	if (map->kind != NODE_MAP) {
 		diagnostic_error(reader->diagnostics, node_span(map->kind == NODE_TEXT ? key : map),
@@ -470,7 +470,7 @@ static int close_node(struct yaml_reader *reader) {
 
 // ---- events ----
 
-// !!str is the only tag allowed: values are texts here anyway. Returns false after an error.
+// Refuses all tags but !!str, which changes nothing: all values are read as texts. Returns false after an error.
 static bool check_tag(struct yaml_reader *reader, const yaml_event_t *event, const yaml_char_t *tag, bool is_text) {
 	bool is_known = !tag || (is_text && strcmp((const char *)tag, YAML_STR_TAG) == 0);
 	if (!is_known) {
@@ -484,11 +484,11 @@ static bool check_tag(struct yaml_reader *reader, const yaml_event_t *event, con
 	return is_known;
 }
 
-// Finds the comment behind a plain text that ends at `end`, unless it looks as comments should (yamllint's default): two blanks, '#', a blank.
-// Returns its offset in the file, or 0.
+// Finds the comment behind a plain text that ends at `end`, unless the comment has yamllint's usual form: two blanks, '#', a blank.
+// Returns the offset of the comment in the file, or 0.
 static uint32_t find_comment(const struct yaml_reader *reader, const yaml_mark_t *end) {
 	const char *at = find_mark(reader, end);
-	if (*at != ' ' && *at != '\t') { // nearly always
+	if (*at != ' ' && *at != '\t') { // the usual case
 		return 0;
 	}
 	size_t blanks = strspn(at, " \t");
@@ -515,7 +515,7 @@ static int add_scalar(struct yaml_reader *reader, const yaml_event_t *event) {
 	node->text = arena_text(reader->texts, text, len);
 	node->n = (uint32_t)len;
 	node->cost = node->n / 256 + 1;
-	node->is_plain = is_plain && (event->data.scalar.plain_implicit || is_tagged); // one error is enough
+	node->is_plain = is_plain && (event->data.scalar.plain_implicit || is_tagged); // the tag has its error already
 	node->comment = is_plain ? find_comment(reader, &event->end_mark) : 0;
 	push(reader, node);
 	return 0;
@@ -542,7 +542,7 @@ static int open_collection(struct yaml_reader *reader, const yaml_event_t *event
 	return 0;
 }
 
-// Refuses a second document. Does not ask libyaml for one, because libyaml would read that document's directives.
+// Refuses a second document. Does not let libyaml look for that document, because libyaml would read its directives.
 static int check_rest(struct yaml_reader *reader, const yaml_event_t *end) {
 	size_t at = (size_t)(find_mark(reader, &end->start_mark) - reader->data);
 	if (end->start_mark.column > 0) { // the end of the file, in the last line of the document

@@ -1,7 +1,7 @@
-// Jobs that wait for room: memory and disk are full, and something must be written before more can be held.
+// Makes jobs wait for room when memory and disk are full: output must be written before more output can be held.
 //
-// They wait for writer->changed until something is released, or they are the next to be written, or nobody is left who
-// could release anything. Whatever changes one of these broadcasts `changed`.
+// A job waits for writer->changed until memory or file space is released, or its own output may be written next, or no other job
+// is left that could release any. Each event that may change one of these three broadcasts `changed`.
 
 #include "output/internal.h"
 
@@ -19,8 +19,8 @@ uint64_t writer_released(struct writer *writer) {
 	return released;
 }
 
-// True if something can make room for a job that may not be written now: somebody is writing; or a job runs that does
-// not wait itself, so it may end; or a waiting job is the next, so its output will go through.
+// True if room can be made for a job whose output may not be written now: a thread is writing; or a job runs that does not wait
+// itself, so it may end; or the output of a waiting job is the next, so it will be written.
 static bool can_release(const struct spool *spool) {
 	struct writer *writer = spool->writer;
 	size_t waiting = 0;
@@ -45,7 +45,7 @@ enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 	enum room room = ROOM_AGAIN;
 	mutex_lock(&writer->lock);
 	list_push_back(&writer->waiters, &spool->waiting);
-	cond_broadcast(&writer->changed); // the others may have hoped that this job makes room
+	cond_broadcast(&writer->changed); // jobs that wait may have counted on this job to make room
 	while (writer->released == seen && room == ROOM_AGAIN) {
 		if (turn_is_free(writer) && spool_is_next(spool)) {
 			room = ROOM_THROUGH;
@@ -85,6 +85,6 @@ void writer_set_idle(struct spool *spool, bool idle) {
 	mutex_lock(&writer->lock);
 	spool->idle = idle;
 	writer->idle += idle ? 1 : (size_t)-1;
-	note_release_locked(writer); // what the spool held is gone, and jobs that waited for it must look again
+	note_release_locked(writer); // jobs that wait must look again whether a job can make room
 	mutex_unlock(&writer->lock);
 }

@@ -1,9 +1,9 @@
-// The order of output: what waits in each queue to be written, and which queue is next. All of it under writer->lock.
+// The order of output: what waits in each queue to be written, and which queue is next. All of this is under writer->lock.
 //
-// A queue holds what waits to be written as references, one for each job:
-//	writable  what may be written, in this order (the queue `arrival` of a run without keep_order uses only this)
-//	window    with keep_order: job `window.first` is the next one
-// Queues that have something to be written are in `ready` and are served one after the other.
+// A queue holds the outputs that wait to be written as references, one for each job, in two rings:
+//	writable  outputs that may be written, in this order (the queue `arrival` uses only this ring)
+//	window    with keep_order: the outputs by job number; job `window.first` is the next to be written
+// Queues with output that may be written are in writer->ready and are served one after the other.
 
 #include "output/internal.h"
 
@@ -90,7 +90,7 @@ void output_queue_put(struct output_queue *queue, uint64_t order, struct ref ref
 // Called when a job becomes the next of its queue while it still runs: the lines that it has so far may be written.
 static void output_queue_promote(struct writer *writer, struct output_queue *queue, struct spool *spool) {
 	if (spool->busy) {
-		note_release_locked(writer); // its own thread looks again when it leaves, or when it wakes from waiting for room
+		note_release_locked(writer); // the job's own thread writes its lines at writer_leave(), or when it wakes from waiting for room
 	} else if (spool_is_ready(spool)) {
 		output_queue_push(queue, (struct ref){REF_SPOOL, .spool = spool_split_locked(spool)});
 	}
@@ -113,7 +113,7 @@ void output_queue_refresh(struct writer *writer, struct output_queue *queue) {
 		break;
 	}
 	if (!list_is_empty(&writer->waiters)) {
-		cond_broadcast(&writer->changed); // a job that waits may be the next one now
+		cond_broadcast(&writer->changed); // a job that waits for room may be the next job now
 	}
 	enum ref_kind first = ring_get(window, window->first).kind;
 	bool is_ready = !ring_is_empty(&queue->writable) || (first != REF_NONE && first != REF_OPEN);
@@ -138,7 +138,7 @@ struct ref output_queues_pop(struct writer *writer) {
 	struct ring *from = ring_is_empty(&queue->writable) ? &queue->window : &queue->writable;
 	struct ref ref = ring_get(from, from->first);
 	ring_pop(from);
-	// the queue goes behind the other ones
+	// the queue goes behind the other queues
 	list_remove(&queue->ready);
 	output_queue_refresh(writer, queue);
 	return ref;

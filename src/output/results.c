@@ -1,4 +1,4 @@
-// A job's output kept apart from the run's: in files of its own, or in memory until it becomes part of a row.
+// Keeps the output of a job apart from the output of the run: in files of its own, or in memory until it is written as a row of a table.
 
 #include "output/results.h"
 
@@ -42,7 +42,7 @@ struct results *results_in_memory(void) {
 	return results;
 }
 
-// Empties the file with the job's number from an earlier run, if there is one: the files are not complete any more.
+// Empties the file with the job's number from an earlier run, if there is such a file: the job's files are not complete any more.
 static int forget_seq(int dir, const char *path) {
 	int fd = open_beneath(dir, path, O_WRONLY | O_TRUNC);
 	bool is_gone = fd >= 0 || errno == ENOENT;

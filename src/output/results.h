@@ -1,4 +1,4 @@
-// A job's output kept apart from the run's: in files of its own, or in memory until it becomes part of a row.
+// Keeps the output of a job apart from the output of the run: in files of its own, or in memory until it is written as a row of a table.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// The two streams of one job, stdout and stderr. Used by one thread at a time. Other files only read its members.
+// The two streams of one job, stdout and stderr. Used by one thread at a time. Other files only read the members.
 struct results {
 	struct kept_stream {
 		bool takes;           // the stream is kept here
@@ -18,14 +18,14 @@ struct results {
 		struct buf memory;    // the stream's bytes, if it has no file
 		uint64_t bytes, mark;
 	} stream[2];
-	int dir;                  // borrowed
-	size_t below;             // offset in each path from which on it is relative to `dir`
-	char *seq;                // path of the file that holds the job's number, or NULL
+	int dir;                  // the directory of the files; borrowed
+	size_t below;             // from this offset on, each path is relative to `dir`
+	char *seq;                // path of the file for the job's number, or NULL
 	int error;                // errno of the first write that failed, or 0
-	const char *error_path;   // the file of `error`
+	const char *error_path;   // the file that `error` is about
 };
 
-// True if the files of that path below the directory are those of a job that has ended: results_complete() was called for them.
+// True if the files of that path, relative to the directory `dir`, are complete: results_complete() was called for them.
 bool results_are_complete(int dir, const char *path);
 
 // Keeps both streams in memory. The caller frees the results with results_free(), as with results_in_files() and results_in_temp().
@@ -36,27 +36,27 @@ struct results *results_in_memory(void);
 // symbolic link is followed there. Returns NULL with errno (ELOOP: a link), and the path that failed in `failed`.
 struct results *results_in_files(int dir, const char *path, size_t below, struct buf *failed);
 
-// Marks the files as those of a job that has ended, once all was written: writes its number to PATH/seq or PATH.seq. Does nothing
-// for results_in_memory() and results_in_temp(). Returns 0, or -1 with errno and the file in *ret_path (borrowed).
+// Marks the files as complete, after the job has ended and all was written: writes the job's number to PATH/seq or PATH.seq. Does
+// nothing for results_in_memory() and results_in_temp(). Returns 0, or -1 with errno and the file in *ret_path (borrowed).
 int results_complete(struct results *results, uint64_t seq, const char **ret_path) FP_NODISCARD;
 
-// Keeps stdout in a new file of that directory, which only its owner may read, with a name like those of GNU parallel (par….par).
+// Keeps stdout in a new file of that directory, which only its owner may read. The file has a name as in GNU parallel (par….par).
 // Returns NULL with errno.
 struct results *results_in_temp(const char *dir);
 
 // Appends a copy of the bytes to the stream. If a write fails, as on a full disk, the bytes are lost, and `error` is set.
 void results_add(struct results *results, int stream, const void *mem, size_t len);
 
-// results_mark() remembers the length of both streams. results_reset() cuts them to that length, at first 0: so a new attempt removes
-// the output of the one before.
+// results_mark() remembers the length of both streams. results_reset() cuts them to the remembered length, at first 0: so a new
+// attempt removes the output of the attempt before.
 void results_mark(struct results *results);
 void results_reset(struct results *results);
 
-// Appends the last `n` bytes of the stream, or all there are; nothing of a file that cannot be read.
+// Appends the last `n` bytes of the stream, or all bytes if it has fewer; appends nothing if its file cannot be read.
 void results_tail(const struct results *results, int stream, size_t n, struct buf *buf);
 
-// Closes the files: after it, `error` does not change any more.
+// Closes the files. After this call `error` does not change any more.
 void results_end(struct results *results);
 
-// Closes the files, with `unlink_files` removes them, and frees the rest.
+// Closes the files, removes them if `unlink_files` is set, and frees the results.
 void results_free(struct results *results, bool unlink_files);

@@ -1,4 +1,4 @@
-// The bytes that a spool holds: its areas, ropes and pieces, what of them may be written, the last line; and spools for reuse.
+// The bytes that a spool holds: its areas, ropes and pieces, which bytes may be written, the last line; and spools for reuse.
 
 #include "output/internal.h"
 
@@ -7,8 +7,8 @@
 #include <errno.h>
 
 enum {
-	UNUSED_SPOOLS = 8,       // free spools that are kept, beyond one for each open spool
-	SMALL_MAX = 32 * 1024,  // bytes of an output that is held as one piece
+	UNUSED_SPOOLS = 8,       // how many free spools are kept, in addition to one for each open spool
+	SMALL_MAX = 32 * 1024,  // the most bytes of an output that is held as one piece
 };
 
 void spool_free(struct spool *spool) {
@@ -161,7 +161,7 @@ static size_t last_line(const struct buf *recent, const char **ret_line) {
 	return (size_t)(end - line);
 }
 
-// Finds the last line of the stream that was written last or, if that has none, of the other one. Returns its length.
+// Finds the last line of the stream that was written last or, if that stream has no line, of the other stream. Returns its length.
 static size_t latest_line(const struct spool *spool, const char **ret_line) {
 	size_t len = last_line(&spool->recent[spool->latest], ret_line);
 	return len > 0 ? len : last_line(&spool->recent[!spool->latest], ret_line);
@@ -176,7 +176,7 @@ size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size
 	memcpy(text + tag, line, len);
 	mutex_unlock(&spool->lock);
 	if (len > 0 && tag > 0) {
-		memcpy(text, spool->tag.data, tag); // the tag stays as long as the job runs
+		memcpy(text, spool->tag.data, tag); // the tag does not change while the job runs
 	}
 	return len > 0 ? tag + len : 0;
 }
@@ -247,7 +247,7 @@ struct spool *spool_split_locked(struct spool *spool) {
 			moved->tag = source->tag;
 			source->tag = (struct tag_state){.in_line = false};
 		}
-		rope_split(&source->rope, source->ready, &moved->rope); // a piece of which only a part is ready, after spool_reset(), stays
+		rope_split(&source->rope, source->ready, &moved->rope); // a piece that is only partly ready (after spool_reset()) stays in `source`
 		moved->ready = stream_held(moved);
 		if (rest > 0) {
 			memcpy(spool_area(spool, i), spool_area(part, i) + ready, rest);

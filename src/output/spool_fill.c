@@ -1,4 +1,4 @@
-// Fills spools on the job's thread: reads its pipes, finds its lines, and makes room where a job writes much.
+// Fills spools on the thread of the job: reads the job's pipes, finds the ends of lines, and makes room if a job writes much.
 
 #include "output/internal.h"
 
@@ -10,8 +10,8 @@
 
 enum { WIDE_PIPE = 1 << 20 };
 
-// Moves bytes of the area up to `until` to the rope. If memory and disk are full, waits until some is free, or passes
-// the bytes through, or gives them up. The caller then looks whether there is room.
+// Moves bytes of the area up to `until` to the rope. If memory and disk are full, waits for room, or writes the output straight
+// to the reader, or marks the spool as `lost`. The caller then checks again whether there is room.
 static void to_rope_or_wait(struct spool *spool, int i, size_t until) {
 	if (stream_to_rope(spool, i, until, false)) {
 		return;
@@ -23,10 +23,10 @@ static void to_rope_or_wait(struct spool *spool, int i, size_t until) {
 	int error = errno;
 	enum room room = spool->has_turn ? ROOM_THROUGH : writer_wait(spool, seen, /* take_turn */ true);
 	for (int j = 0; j < STREAMS && room != ROOM_AGAIN; ++j) {
-		if (room == ROOM_THROUGH) { // the job's output goes straight through from here on
+		if (room == ROOM_THROUGH) { // from here on the job's output goes straight to the reader
 			spool->stream[j].pass = true;
 			writer_pass(spool, j);
-		} else { // nothing can hold more of it, and it may not be written now: what comes is lost
+		} else { // nothing can hold more output of the job, and it may not be written now: further output is lost
 			stream_to_rope(spool, j, spool->stream[j].len, true);
 		}
 	}
@@ -66,7 +66,7 @@ static void keep_recent(struct spool *spool, int i, const char *data, size_t len
 	mutex_unlock(&spool->lock);
 }
 
-// Takes note of `n` bytes that were put behind stream->len.
+// Counts `n` bytes that the caller has put into the area behind stream->len, and makes complete lines ready.
 static void spool_took(struct spool *spool, int i, size_t n) {
 	struct stream *stream = &spool->stream[i];
 	if (spool->lost) {
@@ -97,7 +97,7 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	}
 }
 
-// The job's thread calls this before it touches its spool.
+// The job's thread calls spool_enter() before it uses its spool.
 static void spool_enter(struct spool *spool) {
 	if (spool_is_line_ordered(spool)) {
 		writer_enter(spool);
@@ -117,7 +117,7 @@ static bool spool_goes_live(struct spool *spool, int i, int fd) {
 	if (!spool->has_turn && !writer_take_turn(spool)) {
 		return false;
 	}
-	(void)pipe_widen(fd, WIDE_PIPE); // fewer switches between the job and this thread; it does no harm if it is refused
+	(void)pipe_widen(fd, WIDE_PIPE); // a wide pipe needs fewer switches between the job and this thread; a refusal does no harm
 	spool->stream[0].pass = true;
 	writer_pass(spool, 0);
 	return true;
@@ -152,7 +152,7 @@ static void spool_leave(struct spool *spool) {
 	spool_stall(spool, false);
 }
 
-// Called before bytes are added; makes sure of the block that they go to.
+// Called before bytes are added; allocates the block that the bytes go to, if there is none.
 static void spool_begin_fill(struct spool *spool) {
 	spool_enter(spool);
 	if (!spool->block) {
@@ -221,7 +221,7 @@ static void stream_cut(struct spool *spool, int i) {
 		stream->bytes = stream->mark;
 		return;
 	}
-	uint64_t passed = stream->bytes - stream_held(stream); // bytes that are written, or that another thread will write
+	uint64_t passed = stream->bytes - stream_held(stream); // how many bytes are written, or will be written by another thread
 	uint64_t keep = u64_minus(stream->mark, passed), in_area = u64_minus(keep, stream->rope.len);
 	stream->bytes = passed + keep;
 	stream->ready = u64_minus(stream->mark_ready, passed);
@@ -233,7 +233,7 @@ static void stream_cut(struct spool *spool, int i) {
 	}
 }
 
-// Gives up what the attempt had: its pipes are gone, and nobody is to wait for the next attempt.
+// Ends passing output straight to the reader, and gives up the turn: no other job is to wait for the next attempt.
 static void spool_end_attempt(struct spool *spool) {
 	spool->stream[0].pass = spool->stream[1].pass = false;
 	if (spool->has_turn) {
@@ -278,7 +278,7 @@ uint64_t spool_bytes(const struct spool *spool, int stream) {
 
 void spool_tail(const struct spool *spool, int i, size_t n, struct buf *buf) {
 	const struct buf *recent = &spool->recent[i];
-	size_t held = spool->mode == WRITER_GROUP ? (size_t)stream_held(&spool->stream[i]) : n; // of a group, only the bytes that are not yet written
+	size_t held = spool->mode == WRITER_GROUP ? (size_t)stream_held(&spool->stream[i]) : n; // WRITER_GROUP: only bytes that are not yet written
 	size_t len = n < held ? n : held;
 	len = len < recent->len ? len : recent->len;
 	buf_add(buf, buf_str(recent) + recent->len - len, len);

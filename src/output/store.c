@@ -1,4 +1,4 @@
-// Where held output lies: in memory up to a bound, then in one unlinked file for all jobs of the run.
+// Holds output: in memory up to a bound, then in one unlinked file for all jobs of the run.
 
 #include "output/store.h"
 
@@ -29,7 +29,7 @@ void store_destroy(struct store *store) {
 
 // ---- pieces
 
-// Counts the memory of a piece. False if there is no room for it.
+// Counts the memory of a piece of `len` bytes as used. Returns false if it would exceed the bound, unless `force` is set.
 static bool charge(struct store *store, size_t len, bool force) {
 	size_t cost = len + PIECE_COST;
 	if (atomic_add_relaxed(&store->used, cost) + cost <= store->bound || force) {
@@ -39,7 +39,7 @@ static bool charge(struct store *store, size_t len, bool force) {
 	return false;
 }
 
-// Writes bytes to the file. Returns how many, or 0 with errno.
+// Writes bytes to the file: all of them if `whole`, else perhaps fewer. Returns how many were written, or 0 with errno.
 static size_t piece_write(struct store *store, const char *mem, size_t len, bool whole, struct piece *ret_piece) {
 	uint64_t offset;
 	size_t n = fault_fails("spool_write") ? 0 : scratch_write(store->file, mem, len, whole, &offset);
@@ -110,7 +110,7 @@ size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t 
 		if (n == 0) {
 			n = piece_write(store, rest, left, /* whole */ false, &piece);
 		}
-		if (n == 0) { // the last resort is memory that was to be left to other ropes
+		if (n == 0) { // the last resort: memory that this rope should have left to other ropes
 			int error = errno;
 			n = piece_copy(store, rest, left, force, &piece);
 			errno = error;

@@ -1,11 +1,11 @@
-// Where held output lies: in memory up to a bound, then in one unlinked file for all jobs of the run (base/scratch_file.h).
+// Holds output: in memory up to a bound, then in one unlinked file for all jobs of the run (base/scratch_file.h).
 //
 // Output is held in pieces. A small output that is complete is one piece, with its tag and its receipt; the output of a job
-// that writes much is a rope of pieces. There is one file however many jobs are held, so a low limit of descriptors does not
+// that writes much is a rope of pieces. There is one file for any number of jobs, so a low limit of descriptors does not
 // matter.
 //
-// Bytes are always copied out of the file, never spliced: a page that lies in somebody's pipe would change there when
-// its place in the file is written again (splice(2), pages are shared with the page cache).
+// Bytes are always copied out of the file, never spliced: splice(2) shares pages with the page cache, so a page in a pipe
+// would change when its place in the file is written again.
 
 #pragma once
 
@@ -22,7 +22,7 @@ enum { PIECE_MAX = 64 * 1024 };
 
 struct store {
 	size_t bound;
-	atomic_size_t used;     // bytes of memory
+	atomic_size_t used;     // bytes of memory in use
 	struct scratch_file *file;
 };
 
@@ -35,46 +35,46 @@ struct piece {
 	bool in_file;
 };
 
-// A byte string; all zero is the empty one. Used by one thread at a time.
+// A byte string in pieces; a zeroed rope is empty. Used by one thread at a time.
 struct rope {
 	struct piece *piece;   // the pieces are from `first` to before `end`
 	size_t first, end, cap;
-	size_t start;          // bytes of the first piece that were dropped
+	size_t start;          // how many bytes of the first piece were dropped
 	uint64_t len;
 };
 
-// Creates a store with at most `bound` bytes of memory, and its file in `dir`, which is borrowed. Any thread may call these
-// functions. store_destroy() closes the file; what was held must have been freed before.
+// Creates a store with at most `bound` bytes of memory, and its file in `dir`, which is borrowed. Any thread may use the store.
+// store_destroy() closes the file; all pieces and ropes must have been freed before.
 struct store *store_create(size_t bound, const char *dir);
 void store_destroy(struct store *store);
 
 // Makes a piece of the `len` bytes (1 to PIECE_MAX) at `mem`, which malloc() has allocated, and takes them over. Returns
-// false with errno if neither memory nor the file has room: the caller still owns them then.
+// false with errno if neither memory nor the file has room: the caller still owns the bytes then.
 bool store_take(struct store *store, char *mem, size_t len, struct piece *ret_piece);
 
-// Copies bytes of the piece to `to`. Returns 0, or -1 with errno if they cannot be read back.
+// Copies `len` bytes of the piece, from offset `from` on, to `to`. Returns 0, or -1 with errno if they cannot be read from the file.
 int piece_read(struct store *store, const struct piece *piece, size_t from, char *to, size_t len) FP_NODISCARD;
 
 void piece_free(struct store *store, const struct piece *piece);
 
-// Appends a copy of the bytes, in pieces of its own. Returns the bytes taken: less than `len` with errno if neither memory nor
-// the file has room for the rest. With `force` memory is taken beyond the bound instead.
+// Appends a copy of the bytes in new pieces. Returns how many bytes were taken: fewer than `len`, with errno, if neither memory nor
+// the file has room for more. With `force` memory is then taken beyond the bound.
 size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t len, bool force);
 
-// The first bytes of a rope that is not empty: sets *ret_mem to them, in `scratch` (PIECE_MAX bytes) if they had to be
-// read. Returns how many, or -1 with errno.
+// Sets *ret_mem to the bytes of the first piece of a rope that is not empty; they are in `scratch` (PIECE_MAX bytes) if they were
+// read from the file. Returns how many bytes they are, or -1 with errno.
 ssize_t rope_peek(struct store *store, const struct rope *rope, char *scratch, const char **ret_mem);
 
-// Forgets the first `n` bytes, which are at most those of the first piece. Returns true if nothing of this piece is left.
+// Drops the first `n` bytes, at most the bytes of the first piece. Returns true if nothing of this piece is left.
 bool rope_drop(struct store *store, struct rope *rope, size_t n);
 
 // Returns how many bytes of the first piece are left.
 size_t rope_first(const struct rope *rope);
 
-// Appends pieces from the front of `from` as long as they have `len` bytes at most together; `to` was empty.
+// Moves pieces from the front of `from` to `to`, which is empty, as long as the moved pieces have at most `len` bytes together.
 void rope_split(struct rope *from, uint64_t len, struct rope *to);
 
-// Forgets all but the first `len` bytes; the rope has at least so many.
+// Drops all but the first `len` bytes; the rope has at least so many bytes.
 void rope_cut(struct store *store, struct rope *rope, uint64_t len);
 
 // Frees all pieces of the rope, which is empty then.

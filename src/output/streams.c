@@ -1,4 +1,4 @@
-// The two descriptors that output goes to, and the one buffer in which small pieces gather and tags are put in.
+// Writes output to the two descriptors stdout and stderr. Gathers small pieces in one buffer, and puts tags in front of lines.
 
 #include "output/streams.h"
 
@@ -16,7 +16,7 @@
 
 enum {
 	GATHER_SIZE = 64 * 1024,
-	GATHER_MAX = 8 * 1024,   // longer pieces are written from where they are
+	GATHER_MAX = 8 * 1024,   // longer pieces are written directly, not gathered
 	SPLICE_MAX = 1 << 20,
 };
 
@@ -40,7 +40,7 @@ static void sink_fail(struct streams *streams, int stream, int error) {
 	streams->failed(streams->arg, stream, error);
 }
 
-// Waits until the descriptor takes bytes, or fails (the next write finds that out), or the limit has passed: then the sink is dead.
+// Waits until the descriptor takes bytes or has failed, which the next write will find out. Marks the sink as dead if write_limit() passes.
 static void wait_writable(struct streams *streams, int stream) {
 	if (write_wait(streams->sink[stream].fd) != 0) {
 		streams->gave_up = true;
@@ -54,7 +54,7 @@ static size_t sink_write_some(struct streams *streams, int stream, const char *m
 	while (!sink->dead) {
 		bool nowait = sink->nowait, by_page = !nowait && (sink->is_fifo || sink->is_tty);
 		if (by_page) {
-			// pipe(7): when it is writable there is room for PIPE_BUF bytes, unless others write to it too
+			// pipe(7): a writable pipe has room for PIPE_BUF bytes, unless other processes write to it, too
 			struct pollfd room = {.fd = sink->fd, .events = POLLOUT};
 			if (!wait && poll(&room, 1, 0) == 0) {
 				return 0;
@@ -79,7 +79,7 @@ static size_t sink_write_some(struct streams *streams, int stream, const char *m
 			}
 			wait_writable(streams, stream);
 		} else if (n < 0 && nowait && call_is_refused(errno)) {
-			sink->nowait = false; // an older kernel, or a filter that does not know the call
+			sink->nowait = false; // the kernel is older, or a seccomp filter does not know the call
 		} else {
 			sink_fail(streams, stream, n == 0 ? EIO : errno);
 		}
@@ -139,8 +139,8 @@ static const char *find(const char *at, const char *end, char c) {
 	return found ? found : end;
 }
 
-// Returns the tag without the control bytes that an item may have brought; what is escaped already stays as it is. A tag with a
-// NUL, which spool_frame_lines() makes, holds colours of fairpar's own, and is returned as it stands. Sets *ret_len.
+// Returns the tag as the stream shows it: on a terminal, control bytes (which come from items) are escaped. A tag with a NUL, which
+// spool_frame_lines() makes, has control bytes for fairpar's own colours, and is returned unchanged. Sets *ret_len.
 static const char *tag_for(struct streams *streams, int stream, const char *tag, size_t tag_len, size_t *ret_len) {
 	*ret_len = tag_len;
 	if (!streams->sink[stream].is_tty || find(tag, tag + tag_len, '\0') < tag + tag_len) {
@@ -208,7 +208,7 @@ static ssize_t sink_splice(struct streams *streams, int stream, int fd) {
 			continue;
 		}
 		if (errno != EAGAIN) {
-			sink->splice = false; // splice(2) cannot join these two (a terminal, O_APPEND), or a write(2) will report the same failure
+			sink->splice = false; // splice(2) cannot write to this descriptor (a terminal, O_APPEND); or it has failed, and a write(2) will fail, too
 			break;
 		}
 		// EAGAIN may mean that the input is empty, or that the output is full, even if the input has ended

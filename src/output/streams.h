@@ -1,7 +1,7 @@
-// The two descriptors that output goes to, and the one buffer in which small pieces gather and tags are put in.
+// Writes output to the two descriptors stdout and stderr. Gathers small pieces in one buffer, and puts tags in front of lines.
 //
-// Used by one thread at a time: the one that has the turn to write (turn.c). If `wait` is false, no call blocks on a
-// pipe or a socket: what would block is left to a thread that may wait.
+// Only the thread that has the turn to write (turn.c) uses the streams. If `wait` is false, no call blocks on a pipe or a
+// socket: a write that would block is left to a thread that may wait.
 
 #pragma once
 
@@ -17,7 +17,7 @@ struct sink {
 	bool is_fifo;
 	bool nowait;        // a pipe or socket, and the kernel knows RWF_NOWAIT for it
 	bool splice;        // splice(2) is worth a try
-	bool dead;          // failed: everything is discarded
+	bool dead;          // a write has failed: all further output is discarded
 	bool is_tty;        // a terminal: it takes no bytes after Ctrl-S
 };
 
@@ -28,20 +28,20 @@ struct streams {
 	char *gather;       // GATHER_SIZE bytes, or NULL: not yet needed
 	size_t start, len;  // gathered bytes from start to len
 	int stream;         // the stream of the gathered bytes
-	uint64_t unread;    // bytes that were discarded because nobody had read them at write_limit()
+	uint64_t unread;    // how many bytes were discarded because nobody had read them by the time of write_limit()
 	bool gave_up;
-	struct buf shown;   // a tag in the form in which a terminal gets it
+	struct buf shown;   // the tag as it is shown on a terminal
 };
 
-// The place in its line that the tagged stream has come to; all zero: the start of a line.
+// How much of the present line of a tagged stream was put; all zero: the start of a line.
 struct tag_state {
 	bool in_line;
-	size_t at;          // bytes of the tag that are already put
-	size_t tail_at;     // bytes already put of the part of the tag that stands before the end of the line
+	size_t at;          // how many bytes of the tag were put
+	size_t tail_at;     // how many bytes were put of the part of the tag that stands before the end of the line
 };
 
-// `failed` is called at each sink's first failure, with the stream and errno; that stream is discarded from then on. The
-// descriptors stay open and the caller's; what was gathered and not flushed is lost with streams_fini().
+// `failed` is called at the first failure of each stream, with the stream and errno; further output to that stream is discarded.
+// The caller owns the descriptors. streams_fini() drops gathered bytes that were not flushed.
 void streams_init(struct streams *streams, int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg);
 void streams_fini(struct streams *streams);
 
@@ -49,18 +49,18 @@ void streams_fini(struct streams *streams);
 // fewer; 0 only if it would block and `wait` is false.
 size_t streams_put(struct streams *streams, int stream, const char *mem, size_t len, bool wait);
 
-// As streams_put(), with the tag in front of every line. As in GNU parallel a carriage return ends a line too, an empty stream
-// has no tag, and a last line without a newline gets none. A tag that holds a NUL is two: the part behind the NUL is put before
-// each end of a line.
+// As streams_put(), with the tag in front of every line. As in GNU parallel a carriage return ends a line, too, an empty stream
+// has no tag, and no newline is added to a last line without one. A tag with a NUL inside has two parts: the part behind the NUL
+// is put before the end of each line.
 size_t streams_put_tagged(struct streams *streams, int stream, const char *tag, size_t tag_len, struct tag_state *state,
                         const char *mem, size_t len, bool wait);
 
 // True if gathered bytes are not yet written.
 bool streams_pending(const struct streams *streams);
 
-// Writes what was gathered. Returns false if it would block, with the rest kept.
+// Writes the gathered bytes. Returns false if a write would block; the bytes that are left are kept.
 bool streams_flush(struct streams *streams, bool wait);
 
-// Moves what is in the pipe `fd` to the stream without copying, and waits for the reader. To be called only when nothing is pending.
-// Returns the bytes, 0 at end of file, or -1 with errno: EAGAIN if nothing is there now, ENOTSUP if the bytes must be read and put.
+// Moves the bytes in the pipe `fd` to the stream without copying, and waits for the reader. To be called only when nothing is pending.
+// Returns how many bytes, 0 at end of file, or -1 with errno: EAGAIN if the pipe is empty now, ENOTSUP if the caller must read and put.
 ssize_t streams_splice(struct streams *streams, int stream, int fd);

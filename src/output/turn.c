@@ -1,7 +1,7 @@
 // The turn to write: which worker has it, for how long, what it writes, and the thread that waits for a slow reader.
 //
-// A worker that has the turn writes also for others, but never blocks on a reader, and no more than its quota; then the
-// flusher goes on, a thread that is started when it is first needed.
+// A worker that has the turn also writes the output of other jobs, but never blocks on a reader and writes no more than its quota.
+// Then the flusher goes on: a thread that is started when it is first needed.
 
 #include "output/internal.h"
 
@@ -10,10 +10,10 @@
 #include <errno.h>
 
 enum {
-	QUOTA = 256 * 1024,         // bytes that a worker writes for others, before it leaves the rest to the flusher
-	SPOOL_WORK = 2048,          // what writing a job costs beside its bytes, in bytes
+	QUOTA = 256 * 1024,         // bytes that a worker writes for other jobs before it hands the turn to the flusher
+	SPOOL_WORK = 2048,          // each job counts as so many bytes of the quota, in addition to its output
 	FLUSHER_STACK = 64 * 1024,
-	RECEIPTS_MAX = 16 * 1024,   // bytes of receipts at which the gathered output is written
+	RECEIPTS_MAX = 16 * 1024,   // with so many bytes of receipts, the gathered output is written
 };
 
 // ---- writing: only the thread that has the turn uses the sinks, `scratch` and `receipts`, and needs no lock for them
@@ -36,7 +36,7 @@ static char *turn_scratch(struct writer *writer) {
 	return writer->scratch;
 }
 
-// Writes the ready bytes of the stream. Returns false if that would block: the rest is still ready.
+// Writes the ready bytes of the stream. Returns false if a write would block; the bytes that are left stay ready.
 static bool turn_write_stream(struct writer *writer, struct spool *spool, int i, bool wait) {
 	struct stream *stream = &spool->stream[i];
 	struct buf *tag = &spool->tag;
@@ -94,8 +94,8 @@ bool turn_write(struct writer *writer, struct spool *spool, bool wait) {
 	return true;
 }
 
-// Writes the output gathered in the sinks, and passes on the receipts of the jobs whose output is then written whole. Returns
-// false if it would block.
+// Writes the output that is gathered in the sinks, and passes on the receipts of the jobs, whose output is all written then. Returns
+// false if a write would block.
 static bool turn_flush(struct writer *writer, bool wait) {
 	if (!streams_flush(&writer->streams, wait)) {
 		return false;
@@ -156,7 +156,7 @@ static void *flusher_main(void *arg) {
 // Gives the turn to the flusher. Returns false if there is no flusher and none can be started.
 static bool turn_hand_over(struct writer *writer) {
 	if (writer->flusher_state == FLUSHER_NONE) {
-		mutex_unlock(&writer->lock); // no other thread comes here meanwhile, as this one has the turn
+		mutex_unlock(&writer->lock); // no other thread calls this function meanwhile, as this thread has the turn
 		int error = thread_start(&writer->flusher, flusher_main, writer, FLUSHER_STACK);
 		mutex_lock(&writer->lock);
 		writer->flusher_state = error ? FLUSHER_IMPOSSIBLE : FLUSHER_RUNS;

@@ -1,4 +1,4 @@
-// The writer as jobs see it: opens their spools, writes what they leave or holds it for later, and ends the writer.
+// The writer for jobs: opens and finishes spools, writes their output at once or holds it for later; creates and destroys the writer.
 //
 // internal.h says what is under the lock, and who has the turn to write.
 
@@ -6,11 +6,11 @@
 
 #include "base/alloc.h"
 
-// ---- what jobs leave
+// ---- the output of jobs
 
-// Holds what is ready of the spool for later, as a piece or as a spool: the latter is `spool` itself if the job has ended, for
-// then all of it is ready. Returns its reference. Blocks as spool_make_room() does unless the job has ended, but loses nothing.
-// Called and returns with the lock held; releases it meanwhile.
+// Holds the ready output of the spool for later, as a piece or as a spool, and returns a reference to that. The spool is `spool` itself
+// if the job has `ended`, for all of its output is ready then. If the job has not ended, waits for room as spool_make_room() does, but
+// loses nothing. Called and returns with the lock held; releases it meanwhile.
 static struct ref spool_park_locked(struct spool *spool, bool ended) {
 	struct writer *writer = spool->writer;
 	struct spool *part = ended ? spool : spool_split_locked(spool);
@@ -97,7 +97,7 @@ void spool_finish(struct spool *spool) {
 		spool_keep_latest(spool);
 	}
 	if (spool_is_line_ordered(spool)) {
-		writer_enter(spool); // never left: the spool stays out of reach of output_queue_promote()
+		writer_enter(spool); // without writer_leave(): output_queue_promote() keeps away from the spool
 	}
 	for (int i = 0; i < STREAMS; ++i) {
 		spool_end_line(spool, i, spool->stream[i].len);
@@ -105,7 +105,7 @@ void spool_finish(struct spool *spool) {
 	mutex_lock(&writer->lock);
 	writer->idle -= spool->idle;
 	spool->idle = false;
-	bool has_rest = spool_is_ready(spool) || spool->receipt.len > 0; // something of the job still waits to be written
+	bool has_rest = spool_is_ready(spool) || spool->receipt.len > 0; // some output of the job, or its receipt, still waits to be written
 	bool is_first = spool->has_turn || (has_rest && spool_is_next(spool) && turn_is_free(writer));
 	struct ref ref = has_rest && !is_first ? spool_park_locked(spool, true) : (struct ref){.kind = REF_DONE};
 	--writer->open;
@@ -191,10 +191,10 @@ void output_queue_close(struct writer *writer, struct output_queue *queue) {
 int writer_destroy(struct writer *writer, uint64_t *ret_unread) {
 	mutex_lock(&writer->lock);
 	verify(writer->open == 0);
-	for (const struct list *at = writer->queues.prev; at != &writer->queues;) { // backwards: a queue that is freed may free those that follow it
+	for (const struct list *at = writer->queues.prev; at != &writer->queues;) { // backwards: a queue that is freed may free the queues that follow it
 		struct output_queue *queue = list_entry(at, struct output_queue, all);
 		at = at->prev;
-		queue->closed = true; // jobs whose numbers never came hold nobody up any more
+		queue->closed = true; // no output waits any more for jobs whose numbers never came
 		output_queue_refresh(writer, queue);
 	}
 	turn_pump(writer);

@@ -1,4 +1,4 @@
-// Blocks: how many there are at once, and how one becomes the standard input of its job.
+// Blocks: limits how many there are at once, and makes a block the standard input of its job.
 
 #include "pipe/block.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PIPE_LEAST = 64 * 1024 }; // what a pipe holds in any case
+enum { PIPE_LEAST = 64 * 1024 }; // bytes that every pipe can hold
 
 // ---- all of them ----
 
@@ -93,7 +93,7 @@ ssize_t read_now(char *to, size_t want) {
 
 // ---- a block and its job ----
 
-// Moves the next bytes of the block's part of a file, as splice_file() does, after a message if that fails.
+// Moves the next bytes of the block's part of a file to `to`. Returns as splice_file(), after a message if reading fails.
 static ssize_t move_part(const struct block *block, int to) {
 	uint64_t left = block->size - block->at;
 	ssize_t n = splice_file(block->part->fd, block->offset + block->at, to, left < PIPE_BYTES ? (size_t)left : PIPE_BYTES);
@@ -104,11 +104,11 @@ static ssize_t move_part(const struct block *block, int to) {
 	return n;
 }
 
-// Writes the block into the pipe: the header, and what is in memory or in the file.
+// Writes the next bytes of the block into the pipe: first the header, then the data from memory or from the file.
 static ssize_t write_block(void *arg, int fd) {
 	struct block *block = arg;
 	if (block->head_at == 0 && block->at == 0 && block->size > PIPE_LEAST) {
-		(void)pipe_widen(fd, PIPE_BYTES); // then reader and writer wait for each other less often; fails if the user has too many pipes
+		(void)pipe_widen(fd, PIPE_BYTES); // then reader and writer wait for each other less often; pipe_widen() fails if the user has too many pipes
 	}
 	if (block->head_at < block->head_len) {
 		ssize_t n = write(fd, block->head + block->head_at, block->head_len - block->head_at);
@@ -124,7 +124,7 @@ static ssize_t write_block(void *arg, int fd) {
 }
 
 // Writes the block into its file, for a job that gets the name of the file. Bytes in memory are written for the first attempt only:
-// later attempts find the file as the first has left it. Returns 0, or -1 after a message.
+// later attempts find the file as the first attempt has left it. Returns 0, or -1 after a message.
 static int block_fill(struct block *block) {
 	if (!block->part && !block->bytes.data) {
 		return 0;
@@ -156,7 +156,7 @@ int block_connect(struct block *block, struct child_config *config) {
 		return config->stdin_fd >= 0 ? 0 : diag_error("cannot open '%s': %s", text_shows(block->path), strerror(errno));
 	}
 	if (block->blocks->named) {
-		return block_fill(block); // its stdin is empty, as in GNU parallel
+		return block_fill(block); // the stdin of the job is empty, as in GNU parallel
 	}
 	block->stdin_writer = (struct stdin_writer){.writable = write_block, .arg = block};
 	config->stdin_writer = &block->stdin_writer;

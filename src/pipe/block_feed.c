@@ -1,10 +1,10 @@
-// The data of --pipe and --pipe-part: read and cut into blocks, each the standard input of a job; or all of it for each job (--tee).
+// Reads the data of --pipe and --pipe-part: cut into blocks, each the standard input of a job; or all of the data for each job (--tee).
 //
 // Bytes of a stream come into a buffer, where the ends of blocks are looked for; a block takes that buffer over as it is. (Measured with
 // 1 MiB blocks from a pipe: no more CPU than splice(2) into a file in memory.) A large regular file as stdin is not copied at all: its
-// blocks are parts of it, as with --pipe-part, that end where --pipe's end (0.6 of the CPU of jobs that do no more than read).
+// blocks are parts of the file, as with --pipe-part, but end where --pipe ends blocks. (Measured with jobs that only read: 0.6 of the CPU.)
 //
-// At most one block more than there are slots exists at a time: the reader waits then, and with it the program that writes the data.
+// There is at most one block more than there are slots: then the reader waits, and so does the program that writes the data.
 
 #include "pipe/block.h"
 
@@ -24,11 +24,11 @@
 enum {
 	PASS_BYTES = 4 * 1024 * 1024, // bytes that are read between two looks at the signals
 	LARGE_FILE = 256 * 1024,      // a regular file as stdin is not copied if it has this many bytes left
-	WINDOW = 4096,                // bytes of such a stdin that are first searched for the end of a block
+	WINDOW = 4096,                // with a file as stdin, bytes that are first searched for the end of a block
 	PIECE = 128 * 1024,           // bytes that are read at a time to find where parts end, as in GNU parallel
-	RECORDS_AT_ONCE = 64,         // records that are dealt out between two looks at anything else
+	RECORDS_AT_ONCE = 64,         // records that are dealt out between two looks at other events
 	PARTS_AHEAD = 64,             // blocks of --pipe-part that may wait for a slot: each is no more than a few numbers
-	TEE_BYTES = 128 * 1024,       // bytes in a portion of --tee: at most two are kept for each job, and all jobs have the same
+	TEE_BYTES = 128 * 1024,       // bytes in a portion of --tee: each job has at most two portions, and all jobs share them
 	FDS_PER_JOB = 10,             // for --round-robin: a job's pipes, pidfd, eventfd and blocks, with some to spare
 };
 
@@ -41,28 +41,28 @@ struct blockfeed {
 	struct consumer **consumers; // for --tee: the consumer of each job, by the job's number less 1
 	uint64_t nconsumers;
 	bool flowing;            // for --tee: all jobs are queued (blockfeed_begin())
-	struct header_rule *fronts[2]; // what the data, or each file, begins with: a line that is in no block, and the header; or NULL
+	struct header_rule *fronts[2]; // how the data, or each file, begins: [0] a line that is in no block, [1] the header; or NULL
 	int nfronts;             // for a stream: how many of `fronts` were looked for
 	struct buf header;
 	bool strip;              // --remove-rec-sep
-	bool drops;              // --no-run-if-empty: lines of nothing but blanks are dropped
-	struct blanks blanks;    // for `drops`: the state of the filter
+	bool drops;              // --no-run-if-empty: lines that are empty or all blanks are dropped
+	struct blanks blanks;    // for `drops`: the state of blanks_drop()
 	bool warned;
 	struct blocks blocks;
 
 	bool ended;              // the stream has ended
 	bool done;
-	bool left_is_lost;       // what was not dealt out is dropped
+	bool left_is_lost;       // data that was not dealt out is dropped
 	bool cutting;            // the bytes of this round (begin_round()) have been read: now blocks are cut off
 	bool first, cut_any;     // in this round: no cut was tried yet; a block was cut off
 	size_t left;             // bytes to read in this round
-	struct buf data;         // the bytes that were read from a stream, or that are searched of a file
+	struct buf data;         // bytes that were read from a stream, or bytes of a file in which the end of a block is searched for
 	size_t at;               // the offset in `data` of the bytes that are in no block yet
 
 	struct file_part source; // the file that is stdin, if blocks are parts of it; else its path is NULL
 	struct file_part *parts;
 	size_t nparts, part;     // how many files there are, and the index of the present one
-	uint64_t part_block;     // bytes of a block before the place where the search for its end begins
+	uint64_t part_block;     // the search for the end of a block begins so many bytes behind its start
 };
 
 // ---- blocks ----
@@ -112,12 +112,12 @@ static ssize_t read_data(struct blockfeed *feed, size_t want) {
 		return n;
 	}
 	size_t kept = blanks_drop(&feed->blanks, piece, (size_t)n, data);
-	errno = EAGAIN; // goes back to look at signals, as many more blank lines may follow
+	errno = EAGAIN; // returns to the event loop, which looks at signals, as many more blank lines may follow
 	return kept == 0 && n > 0 ? -1 : (ssize_t)kept;
 }
 
-// Reads the bytes that the round still wants, or PASS_BYTES of them. Returns DATA_READY if all of them are there or the stream has ended. After
-// DATA_ERROR the stream has ended, too.
+// Reads the bytes that the round still wants, but only about PASS_BYTES at a time. Returns DATA_READY if the round has all its bytes or the
+// stream has ended. After DATA_ERROR the stream has ended, too.
 static enum data_status fill(struct blockfeed *feed) {
 	for (size_t pass = 0; feed->left > 0;) {
 		if (pass >= PASS_BYTES) {
@@ -140,7 +140,7 @@ static enum data_status fill(struct blockfeed *feed) {
 	return DATA_READY;
 }
 
-// Looks for the first line, if that is no data, and then for the header, which each block begins with.
+// Looks for the first line, if it is to be skipped, and then for the header, which each block begins with.
 static enum data_status find_front(struct blockfeed *feed) {
 	const struct header_rule *rule = feed->fronts[feed->nfronts];
 	size_t len = feed->data.len - feed->at, found = rule ? header_find(rule, buf_str(&feed->data) + feed->at, len) : 0;
@@ -156,7 +156,7 @@ static enum data_status find_front(struct blockfeed *feed) {
 	return DATA_AGAIN;
 }
 
-// Takes `len` bytes off the data, and returns them in a buffer: in the memory of feed->data, if they are most of it.
+// Takes `len` bytes off the data, and returns them in a buffer: in the memory of feed->data, if they are most of the data.
 static struct buf take_data(struct blockfeed *feed, size_t len) {
 	struct buf bytes = BUF_INIT, *data = &feed->data;
 	size_t rest = data->len - feed->at - len;
@@ -193,7 +193,7 @@ static enum data_status cut_block(struct blockfeed *feed, size_t len, struct blo
 	return block_ready(feed, block, ret_block);
 }
 
-// Cuts off a block, if a whole one is there.
+// Cuts off a block, if the data has a whole block.
 static enum data_status cut(struct blockfeed *feed, struct block **ret_block) {
 	size_t all = feed->data.len - feed->at;
 	size_t len = block_splitter_cut(feed->splitter, buf_str(&feed->data) + feed->at, all, feed->first, feed->ended);
@@ -218,7 +218,7 @@ static enum data_status grow(struct blockfeed *feed) {
 	return DATA_AGAIN;
 }
 
-// Begins a round: the bytes that the splitter wants are read, then blocks are cut off until no whole one is left.
+// Begins a round: the bytes that the splitter wants are read, then blocks are cut off until no whole block is left.
 static void begin_round(struct blockfeed *feed) {
 	buf_drop(&feed->data, feed->at);
 	feed->at = 0;
@@ -252,8 +252,8 @@ static enum data_status stream_step(struct blockfeed *feed, struct block **ret_b
 
 // ---- a file as stdin ----
 
-// Finds the end of the last whole record in the next `len` bytes, from behind: it is nearly always in the last few of them.
-// *ret_cut is 0 if there is none. Returns 0, or -1 with errno: EIO if the file has become shorter.
+// Finds the end of the last whole record in the next `len` bytes, searching from behind: a record nearly always ends in the last few
+// bytes. Sets *ret_cut to 0 if no record ends. Returns 0, or -1 with errno: EIO if the file has become shorter.
 static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut) {
 	*ret_cut = block_splitter_is_free(feed->splitter) ? len : 0;
 	for (size_t window = WINDOW, size = 0; *ret_cut == 0 && size < len; window *= 4) {
@@ -311,7 +311,7 @@ static int part_find_front(struct blockfeed *feed, const struct file_part *part,
 	return n < 0 ? -1 : 0;
 }
 
-// Skips the first line, if that is no data, and takes the header. Returns 0, or -1 with errno.
+// Skips the first line, if it is no data, and copies the header. Returns 0, or -1 with errno.
 static int part_header(struct blockfeed *feed, struct file_part *part) {
 	size_t len = 0;
 	if (feed->fronts[0] && part_find_front(feed, part, feed->fronts[0], &len) != 0) {
@@ -330,14 +330,14 @@ static int part_header(struct blockfeed *feed, struct file_part *part) {
 	return 0;
 }
 
-// Begins the next block of the file: its end is searched for from part_block bytes further on.
+// Begins the next block of the file: the search for its end starts part_block bytes further on.
 static void part_begin(struct blockfeed *feed, struct file_part *part) {
 	part->scan = part->base = part->from + feed->part_block;
 	part->end = 0;
 	buf_reset(&feed->data);
 }
 
-// Looks for the end of the block. Returns DATA_READY with part->end, DATA_AGAIN or DATA_ERROR.
+// Looks for the end of the next block. Returns DATA_READY with part->end set, DATA_AGAIN or DATA_ERROR.
 static enum data_status part_find(struct blockfeed *feed, struct file_part *part) {
 	struct buf *data = &feed->data;
 	for (size_t pass = 0; part->scan < part->size; pass += PIECE) {
@@ -398,13 +398,13 @@ static enum data_status parts_step(struct blockfeed *feed, struct block **ret_bl
 
 // ---- to jobs by turns (--round-robin) ----
 
-// Ends the reading, as no job reads any more: so a program ends whose pipe nobody reads.
+// Ends the reading, as no job reads any more: so the program that writes the data ends, too.
 static enum data_status stop_reading(struct blockfeed *feed) {
 	feed->ended = feed->done = feed->left_is_lost = true;
 	return feed->config.options->dry_run ? DATA_AGAIN : DATA_LOST;
 }
 
-// Deals out the data to a job that runs, or to all.
+// Deals out feed->undealt to a running job, or with --tee to all jobs.
 static enum data_status deal(struct blockfeed *feed) {
 	const struct options *options = feed->config.options;
 	switch (options->tee ? dealer_deal_all(feed->dealer, feed->undealt)
@@ -433,7 +433,7 @@ static enum data_status robin_take(struct blockfeed *feed, struct block *block, 
 	}
 	block->consumer = dealer_add(feed->dealer, portion);
 	if (!block->consumer) {
-		enum data_status status = fail(feed, "cannot deal out a block"); // first: it reports errno
+		enum data_status status = fail(feed, "cannot deal out a block"); // called before the others, as it reports errno
 		portion_unref(portion);
 		block_free(block);
 		return status;
@@ -448,7 +448,7 @@ static enum data_status robin_step(struct blockfeed *feed, struct block **ret_bl
 		return DATA_FULL;
 	}
 	if (left == DEAL_NOBODY && feed->started == feed->most_jobs && dealer_readers(feed->dealer) == 0) {
-		return stop_reading(feed); // no job reads any more, and there will be no other
+		return stop_reading(feed); // no job reads any more, and no other job will be started
 	}
 	if (feed->done && (!feed->undealt || feed->left_is_lost)) {
 		dealer_end(feed->dealer);
@@ -506,7 +506,7 @@ void blockfeed_begin(struct blockfeed *feed, uint64_t jobs) {
 	wakeup_post(feed->config.wake_fd);
 }
 
-// Reads a portion of --tee. Returns DATA_READY if there is one.
+// Reads a portion for --tee into feed->undealt. Returns DATA_READY if there was data.
 static enum data_status read_portion(struct blockfeed *feed) {
 	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	ssize_t n = read_now(buf_reserve(&bytes, TEE_BYTES), TEE_BYTES);
@@ -573,7 +573,7 @@ static int part_open(struct blockfeed *feed, struct file_part *part) {
 	if (part->fd < 0 || fstat(part->fd, &stat) != 0) {
 		return diag_error("cannot open '%s': %s", text_shows(part->path), strerror(errno));
 	}
-	off_t size = lseek(part->fd, 0, SEEK_END); // of a block device, too
+	off_t size = lseek(part->fd, 0, SEEK_END); // finds the size of a block device, too
 	if ((!S_ISREG(stat.st_mode) && !S_ISBLK(stat.st_mode)) || size < 0) {
 		return diag_error("--pipe-part: '%s' is not a regular file; read it by --pipe < FILE", text_shows(part->path));
 	}
@@ -611,7 +611,7 @@ static void stream_open(struct blockfeed *feed) {
 	off_t from = fstat(STDIN_FILENO, &stat) == 0 && S_ISREG(stat.st_mode) ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
 	bool is_simple = !options->cat && !feed->dealer && !feed->fronts[0] && !feed->fronts[1] && !feed->drops && !feed->strip
 		&& !options->regexp && options->lines == 0 && options->records == 0;
-	// a file that says it is larger than it is (/sys) is small
+	// no file that claims to be larger than it is (/sys) has LARGE_FILE bytes
 	if (is_simple && from >= 0 && (uint64_t)stat.st_size >= (uint64_t)from + LARGE_FILE) {
 		feed->source = (struct file_part){.path = "the standard input", .is_stdin = true, .fd = STDIN_FILENO, .from = (uint64_t)from,
 		                             .size = (uint64_t)stat.st_size};
@@ -620,7 +620,7 @@ static void stream_open(struct blockfeed *feed) {
 	begin_round(feed);
 }
 
-// Makes the splitter, and the rules for what the data begins with. Returns 0, or -1 after a message.
+// Makes the splitter, and the rules for the beginning of the data. Returns 0, or -1 after a message.
 static int rules_open(struct blockfeed *feed) {
 	const struct options *options = feed->config.options;
 	struct block_splitter_config config = {
@@ -642,7 +642,7 @@ static int rules_open(struct blockfeed *feed) {
 	return error ? -1 : 0;
 }
 
-// Checks that the file of --tee can be opened, as each job opens it anew: fails before the first job, not in each. Returns 0, or -1 after a message.
+// Checks once, before the first job, that the file of --tee can be opened, as each job opens the file. Returns 0, or -1 after a message.
 static int tee_file_check(const char *path) {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int result = fd >= 0 ? 0 : diag_error("cannot open '%s': %s", text_shows(path), strerror(errno));
@@ -664,7 +664,7 @@ struct blockfeed *blockfeed_open(const struct pipe_config *config) {
 	if (options->round_robin) {
 		unsigned long most = config->nofile / FDS_PER_JOB;
 		feed->most_jobs = most == 0 ? 1 : most < config->slots ? (unsigned)most : config->slots;
-		++feed->blocks.most; // room for the first block of each job, a block that is filled, and one that is dealt out
+		++feed->blocks.most; // room for the first block of each job, a block that is filled, and a block that is dealt out
 	}
 	if (options->tee ? of_parts && tee_file_check(options->tee_file) != 0 : rules_open(feed) != 0 || (of_parts && parts_open(feed) != 0)) {
 		blockfeed_close(feed);

@@ -1,8 +1,8 @@
-// Data that goes to running jobs as it comes, through the pipes that are their standard inputs: --round-robin, --tee.
+// Gives data to running jobs as the data comes, through the pipes that are their standard inputs: --round-robin, --tee.
 //
-// Small portions (records, -N) are added to the portion that waits, as far as a pipe would hold them: so they are dealt out evenly,
-// however late a job starts or its worker wakes. And a worker is only woken when a page of data waits for it, or no more is at hand: so
-// with -N1 the threads wake each other once for hundreds of records, not once for each.
+// Small portions (records, -N) are added to the portion that waits for a job, up to what a pipe would hold: so they are dealt out evenly,
+// however late a job starts or its worker wakes. A worker is only woken when a page of data waits for it, or no more data is at hand:
+// with -N1 the threads wake each other once for hundreds of records, not once for each record.
 
 #include "pipe/block.h"
 
@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 enum {
-	SMALL_PORTION = 32 * 1024, // the most bytes of a portion that is added to one that waits
+	SMALL_PORTION = 32 * 1024, // the most bytes of a portion that is added to a portion that waits
 	WAITING_BYTES = 64 * 1024, // the most bytes of small portions that wait for one job: what a pipe holds (pipe(7))
-	WAKING_BYTES = 4096,       // as many bytes of small portions are worth waking the job's worker, even while more are at hand
+	WAKING_BYTES = 4096,       // when so many bytes of small portions wait, the job's worker is woken even while more data is at hand
 };
 
 struct portion {
@@ -31,13 +31,13 @@ struct portion {
 struct dealer {
 	const struct pipe_config *config;
 	struct consumer *newest;  // the list of all consumers, which only the event loop uses
-	mutex lock;           // guards what follows
-	struct list consumers; // those whose job still reads; the one that has waited longest for a portion is first
+	mutex lock;           // guards the members below
+	struct list consumers; // the consumers whose jobs still read; first the consumer that has waited longest for a portion
 	unsigned readers;
 	bool room_wanted;          // the event loop has a portion that there was no room for
-	bool due;             // a worker sleeps though its job has a small portion
+	bool due;             // a worker sleeps although a small portion waits for it
 	bool ended;
-	struct portion **left; // portions of jobs that stopped reading, which go to other jobs
+	struct portion **left; // whole portions of jobs that stopped reading: they go to other jobs
 	size_t nleft, left_cap;
 };
 
@@ -74,7 +74,7 @@ struct portion *portion_of_bytes(struct buf *bytes) {
 }
 
 void portion_unref(struct portion *portion) {
-	// release and acquire: the portion is freed after all that other threads have done with it
+	// release and acquire: the portion is freed after all uses of it by other threads
 	if (portion && atomic_fetch_sub_explicit(&portion->refs, 1, memory_order_acq_rel) == 1) {
 		buf_fini(&portion->bytes);
 		free(portion);
@@ -118,7 +118,7 @@ unsigned dealer_readers(struct dealer *dealer) {
 	return readers;
 }
 
-// Returns true if no portion waits for the job, or this one can be added to the portion that waits.
+// Returns true if no portion waits for the job, or `portion` can be added to the portion that waits.
 static bool has_room(const struct consumer *consumer, const struct portion *portion) {
 	const struct portion *waits = consumer->next;
 	size_t size = portion->bytes.len;
@@ -163,7 +163,7 @@ static void add_portion(struct dealer *dealer, struct consumer *consumer, struct
 	}
 }
 
-// As dealer_deal(), but with the lock.
+// As dealer_deal(), but is called with the lock held.
 static enum deal deal_locked(struct dealer *dealer, struct portion *portion, bool in_order) {
 	bool nobody = dealer->readers == 0;
 	struct consumer *consumer = find_consumer(dealer, portion, in_order);
@@ -205,7 +205,7 @@ enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
 	}
 	dealer->room_wanted = !room;
 	if (room && readers > 0) {
-		atomic_store_relaxed(&portion->refs, readers); // nobody else has it yet
+		atomic_store_relaxed(&portion->refs, readers); // no other thread has the portion yet
 		portion->is_for_all = true;
 		list_for_each_entry(&dealer->consumers, struct consumer, consumer, link) {
 			consumer->next = portion;
@@ -232,7 +232,7 @@ void dealer_end(struct dealer *dealer) {
 	bool ended = dealer->ended;
 	dealer->ended = true;
 	mutex_unlock(&dealer->lock);
-	// harmless for workers that do not wait: they no longer look at stdin_writer.more_fd
+	// waking does no harm to workers that do not wait: they no longer look at stdin_writer.more_fd
 	for (struct consumer *consumer = ended ? NULL : dealer->newest; consumer; consumer = consumer->older) {
 		wake(consumer);
 	}
@@ -240,7 +240,7 @@ void dealer_end(struct dealer *dealer) {
 
 // ---- writing ----
 
-// Takes the portion that waits, to write it. Returns false if none waits, with errno: 0 at the end, ENODATA if there will be more.
+// Takes the portion that waits, to write it. Returns false if none waits, with errno 0 at the end of the data, ENODATA before the end.
 static bool take_next(struct consumer *consumer) {
 	struct dealer *dealer = consumer->dealer;
 	mutex_lock(&dealer->lock);
@@ -285,8 +285,8 @@ static ssize_t write_portion(void *arg, int fd) {
 	return n;
 }
 
-// Leaves the portion to other jobs if none of its bytes was written (`at` is 0) and they may need it; else drops it. Returns whether it
-// was left. With the lock.
+// Leaves the portion to other jobs if none of its bytes was written (`at` is 0) and other jobs may need it; else drops it. Returns true
+// if the portion was left. Called with the lock held.
 static bool leave_to_others(struct dealer *dealer, struct portion **portion, size_t at) {
 	struct portion *left = *portion;
 	*portion = NULL;

@@ -1,4 +1,4 @@
-// How words and items are spelled in shell text so that they stay what they are; and how a text is split into words without a shell.
+// Spells words and items in shell text so that a shell reads exactly their bytes, and splits a text into words without a shell.
 
 #include "shell/quoting.h"
 
@@ -23,7 +23,7 @@ bool shell_is_plain(const char *word, size_t len) {
 	return len > 0 && i == len;
 }
 
-// Appends what stands between two single quotes. Single quotes go into double ones: it'"'"'s
+// Appends the item for a place between single quotes. A single quote in the item is put between double quotes: it'"'"'s
 static void add_single(struct buf *buf, const char *item, size_t len) {
 	for (const char *end = item + len; item < end;) {
 		const char *stop = memchr(item, '\'', (size_t)(end - item));
@@ -62,7 +62,7 @@ void shell_quote_words(struct buf *buf, const char *words, size_t size) {
 	for (const char *word = words; word < end;) {
 		const char *at = word;
 		char *start = out;
-		while (plain[(unsigned char)*at]) { // most words are plain, and looked at only once
+		while (plain[(unsigned char)*at]) { // a plain word, as most are, is looked at only once
 			*out++ = *at++;
 		}
 		if (*at != '\0' || at == word) {
@@ -111,7 +111,7 @@ bool quoting_needs_variable(unsigned position, const char *item, size_t len) {
 
 void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_t len) {
 	buf_printf(buf, "_item%u=", n);
-	bool is_half = false; // the last two bytes are half of a GB18030 character, the second one a digit: bash would add a quote to them
+	bool is_half = false; // the last two bytes are half of a GB18030 character and end with a digit: bash would add a quote to them
 	size_t from = 0;
 	for (size_t i = 1; i < len; ++i) {
 		bool is_pair = (item[i - 1] & 0x80) && item[i] >= '0' && item[i] <= '9';
@@ -125,7 +125,7 @@ void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_
 	buf_adds(buf, "; ");
 }
 
-// Returns bytes that keep the backslash or the $ before an item apart from it.
+// Returns the text that keeps a backslash or a $ in front of an item from acting on the item.
 static const char *separation(unsigned position) {
 	unsigned kind = position & POSITION_KINDS;
 	if (position & POSITION_ESCAPED) {
@@ -149,7 +149,7 @@ void quoting_add_variable(struct buf *buf, unsigned position, unsigned n) {
 	buf_printf(buf, "%s%s%s${_item%u}%s%s%s", separation(position), quote, own, n, own, dollar, quote);
 }
 
-// Puts a backslash before what means something inside double quotes (XCU 2.2.3).
+// Appends the item with a backslash before each byte that is special inside double quotes (XCU 2.2.3).
 static void add_double(struct buf *buf, const char *item, size_t len) {
 	char *out = buf_reserve(buf, 2 * len);
 	const char *const start = out;
@@ -190,7 +190,7 @@ static void add_special(struct buf *buf, unsigned position, const char *item, si
 	}
 }
 
-// Words that one of the shells reserves: POSIX XCU 2.4, and the manuals of bash, zsh and ksh93.
+// Words that at least one shell reserves: POSIX XCU 2.4, and the manuals of bash, zsh and ksh93.
 static const char RESERVED[] = "case coproc do done elif else end esac fi for foreach function if in namespace nocorrect "
                                "repeat select then time until while";
 
@@ -205,7 +205,7 @@ void quoting_add(struct buf *buf, unsigned position, const char *item, size_t le
 		buf_add(buf, item, len);
 		buf_addc(buf, '\'');
 	} else {
-		bool would_escape = (position & POSITION_KINDS) == POSITION_ANSI; // an item n behind the backslash would make $'\n'
+		bool would_escape = (position & POSITION_KINDS) == POSITION_ANSI; // an item that is the letter n would become a newline behind the backslash: $'\n'
 		buf_adds(buf, would_escape ? separation(position) : "");
 		buf_add(buf, item, len);
 	}
@@ -213,7 +213,7 @@ void quoting_add(struct buf *buf, unsigned position, const char *item, size_t le
 
 // ---- without a shell ----
 
-// Returns the length of the beginning of an expansion that shells also do within double quotes: $NAME ${ $( $? and `; or 0.
+// Returns the length of the beginning of an expansion at `at` (which shells do in double quotes, too): $NAME ${ $( $? or `; else 0.
 static size_t expansion_length(const char *at) {
 	if (*at == '`') {
 		return 1;
@@ -247,7 +247,7 @@ static size_t syntax_length(const char *at) {
 	}
 }
 
-// Returns the byte that the backslash at *at stands for in that quote: itself, or the next byte, to which *at moves; NUL if there is none.
+// Returns the byte that the backslash at *at stands for in that quote: a backslash; or the next byte (NUL at the end), to which *at moves.
 static char unescape(const char **at, char quote) {
 	char next = (*at)[1];
 	// in double quotes a backslash quotes only these bytes, and else stays (POSIX XCU 2.2.3)
@@ -272,7 +272,7 @@ int words_split(const char *text, struct buf *words, struct split *ret_split) {
 			ret_split->syntax = at;
 			ret_split->syntax_len = len;
 		}
-		if (c == '\\' && quote != '\'' && at[1] == '\n') { // backslash and newline: the line goes on in the next one
+		if (c == '\\' && quote != '\'' && at[1] == '\n') { // backslash and newline vanish: the next line continues this one
 			++at;
 			continue;
 		}

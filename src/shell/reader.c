@@ -1,7 +1,7 @@
 // Reads shell text: quotes, expansions, arithmetic, here-documents, and as much of commands as it takes to know where these
 // are (POSIX XCU 2.2 to 2.10, and what bash, zsh and ksh add).
 //
-// Its functions begin at byte r->at and go on behind what they read. None fails: a refusal in r->reading ends the reading.
+// Each read_…() function reads from byte r->at on, and moves r->at behind what it has read. None fails: a refusal in r->reading ends all reading.
 
 #include "shell/reader.h"
 
@@ -14,7 +14,7 @@
 
 enum { DEPTH_MAX = 64, NAME_LEN = 64, DOCUMENTS_MAX = 8 };
 
-// Why an item cannot stand somewhere, and what to do instead; static texts, both NULL if it can.
+// Why an item cannot stand somewhere, and what to do instead; static texts. Both are NULL if an item can stand there.
 struct reason {
 	const char *why, *advice;
 };
@@ -26,7 +26,7 @@ struct scope {
 	unsigned region;      // the number in reading->regions
 };
 
-// A here-document whose << was read, and whose lines come behind the next newline.
+// A here-document: its << was read, and its lines come behind the next newline.
 struct document {
 	char delimiter[NAME_LEN]; // without its quotes
 	size_t len;
@@ -36,22 +36,22 @@ struct document {
 
 // A word that is being read: its literal bytes without the quotes.
 struct word {
-	size_t start;         // where it begins in the text
+	size_t start;         // the offset in reader.text where the word begins
 	char text[NAME_LEN];
 	size_t len;
-	bool is_quoted;       // quotes or backslashes are in it
-	bool is_open;         // `text` is not all of it: expansions or items are in it, or it is too long
+	bool is_quoted;       // the word has quotes or backslashes
+	bool is_open;         // `text` is not the whole word, which has expansions or items, or is too long
 	bool may_assign;      // NAME= at its beginning is an assignment
 	bool is_assignment;
 	bool in_array;        // [ at its beginning is a subscript
 };
 
-// A command, as far as it has been read.
+// The part of a command that was read so far.
 struct shell_command {
-	unsigned n;           // its words so far; assignments and keywords do not count
-	char first[NAME_LEN]; // its name
-	unsigned ncases;      // `case` of this list that have no `esac` yet
-	bool has_case;        // one of its other words is `case`, with which a command may begin in some shells
+	unsigned n;           // how many words were read, without assignments and keywords
+	char first[NAME_LEN]; // the name of the command
+	unsigned ncases;      // how many `case` of this list have no `esac` yet
+	bool has_case;        // a word behind the name is `case`: in some shells a command may begin with that word
 	bool in_condition;    // [[ has no ]] yet
 	bool is_arithmetic;   // the next word is arithmetic: behind let, or behind -eq in [[ ]]
 	size_t operand;       // in [[ ]]: where the last word begins in the whole text
@@ -59,15 +59,15 @@ struct shell_command {
 
 struct reader {
 	struct reading *reading;
-	const char *text;     // the text being read: the whole, or what is between backticks, without its quoting
+	const char *text;     // the text being read: the whole text, or the text between backticks without its quoting
 	size_t len, at;
-	const size_t *map;    // the offset in the whole text of each byte of `text`; or NULL: they are the same
+	const size_t *map;    // the offset in the whole text of each byte of `text`; or NULL: `text` is the whole text
 	size_t next;          // the index in reading->items of the next item that was not read yet
-	unsigned depth;       // constructs that are open
-	unsigned substitutions; // constructs $(…) that are open
-	unsigned in_documents; // here-documents that expand and are open
-	unsigned backticks;   // commands in backticks that are open
-	unsigned quoted;      // POSITION_QUOTED in a word that may be reserved, POSITION_APART in one of [[ ]], or 0
+	unsigned depth;       // how many constructs are open
+	unsigned substitutions; // how many $(…) are open
+	unsigned in_documents; // how many here-documents that expand are open
+	unsigned backticks;   // how many backticks are open
+	unsigned quoted;      // flag for items of the present word: POSITION_QUOTED if the word may be a reserved word, POSITION_APART in [[ ]], or 0
 	size_t word;          // the offset in the whole text of the word that is read
 	size_t apart_at;      // the end of the last $NAME: an item there would make the name longer
 	size_t subscript_end; // the offset in the whole text of the end of the last $x[…], which zsh reads as a subscript
@@ -75,15 +75,15 @@ struct reader {
 	struct reason doubt;  // why no position is certain from here on
 	struct document documents[DOCUMENTS_MAX];
 	unsigned ndocuments;
-	unsigned nregions;    // the highest number that a region has got so far
-	size_t marked;        // how many bytes of the whole text have got their region
+	unsigned nregions;    // the highest number of a region so far
+	size_t marked;        // how many bytes of the whole text have their region in reading->regions
 };
 
 static bool read_special(struct reader *r, unsigned position, struct word *word);
 static void read_word(struct reader *r, struct word *word);
 static void read_list(struct reader *r, char end);
 
-// Returns the n-th byte from here on; behind the end of the text a newline, since a command ends there.
+// Returns byte `n` from r->at on; behind the end of the text a newline, since a command ends there.
 static char peek(const struct reader *r, size_t n) {
 	return r->at + n < r->len ? r->text[r->at + n] : '\n';
 }
@@ -120,8 +120,8 @@ static void doubt(struct reader *r, bool is_doubtful, const char *why, const cha
 	r->doubt = is_doubtful && !r->doubt.why ? (struct reason){why, advice} : r->doubt;
 }
 
-// Sets the position and the needs of the item here, a part of `word` (or NULL), and goes on behind it. Returns false if the byte
-// stands for no item.
+// Sets the position and the needs of the item at r->at, which is a part of `word` (or NULL), and goes on behind the item. Returns
+// false if the byte at r->at stands for no item.
 static bool read_item(struct reader *r, unsigned position, struct word *word) {
 	struct reading *reading = r->reading;
 	char c = r->text[r->at], before = r->at > 0 ? r->text[r->at - 1] : ' ', behind = peek(r, 1);
@@ -160,20 +160,20 @@ static void note_bash(struct reader *r, bool is_there, size_t at, const char *sy
 	}
 }
 
-// Adds the mark to reading->marks of the byte here.
+// Sets the bit in reading->marks for the byte at r->at.
 static void mark(struct reader *r, unsigned bit) {
 	if (r->reading->marks && r->at <= r->len) {
 		r->reading->marks[offset_of(r, r->at)] |= (unsigned char)bit;
 	}
 }
 
-// Goes on behind an operator, or one byte of it.
+// Marks the byte at r->at as a part of an operator, and goes on behind the byte.
 static void skip_operator(struct reader *r) {
 	mark(r, READ_OPERATOR);
 	++r->at;
 }
 
-// Begins the region of that number, which ends the one before.
+// Ends the present region at r->at, and begins the region of that number.
 static void set_region(struct reader *r, unsigned region) {
 	size_t end = offset_of(r, r->at);
 	for (; r->reading->regions && r->marked < end; ++r->marked) {
@@ -194,7 +194,7 @@ static struct scope enter_quotes(struct reader *r) {
 	return saved;
 }
 
-// Begins a construct in which nothing of what is outside counts: $( ), a subshell.
+// Begins a construct in which the rules of the scope around it do not hold: $( ), a subshell. Returns that scope, for leave().
 static struct scope enter(struct reader *r) {
 	struct scope saved = enter_quotes(r);
 	r->scope = (struct scope){.region = r->scope.region};
@@ -223,7 +223,7 @@ static size_t skip_name(struct reader *r) {
 	return r->at - start;
 }
 
-// Goes on behind the \ and the newline here (POSIX XCU 2.2.1). An operator and the name of a variable may go on behind them, too.
+// Goes on behind the \ and the newline at r->at (POSIX XCU 2.2.1). No item may follow if they are inside an operator or a variable's name.
 static void skip_continuation(struct reader *r) {
 	size_t start = r->at;
 	while (start > 0 && text_is_name(r->text[start - 1])) {
@@ -244,14 +244,14 @@ static void skip_blanks(struct reader *r) {
 	}
 }
 
-// Reads arithmetic and its end, `closing`: "))", "]" or "}". Returns false if it ends otherwise.
+// Reads arithmetic and its end, `closing`: "))", "]" or "}". Returns false if the arithmetic does not end with `closing`.
 static bool read_arithmetic(struct reader *r, const char *closing) {
 	unsigned nested = 0, needs = r->scope.needs;
 	char opening = *closing == ')' ? '(' : '[', c;
 	bool is_end = false;
 	r->scope.needs = NEED_INTEGER;
 	while (!at_end(r) && ((c = r->text[r->at]) != *closing || nested > 0)) {
-		if (is_one_of(c, "'\"\\")) { // subscripts may have them: ${a["key"]}
+		if (is_one_of(c, "'\"\\")) { // a subscript may have quotes: ${a["key"]}
 			doubt(r, *closing == ')' && !(c == '\\' && peek(r, 1) == '\n'), "shells do not agree about quotes in arithmetic", "leave them out");
 			read_special(r, POSITION_PLAIN, NULL);
 		} else if (!read_item(r, POSITION_DOUBLE, NULL) && !read_special(r, POSITION_DOUBLE, NULL)) {
@@ -343,8 +343,8 @@ static void read_substitution(struct reader *r) {
 	leave(r, saved);
 }
 
-// Takes away the quoting of the commands between the backticks at r->at and `end`: a backslash before $, ` or \ (in "…" also
-// before ") does not reach the commands. Sets `inner` to the bytes that do, and `map` to their offsets. Returns their number.
+// Removes the quoting of the commands between the backticks at r->at and `end`: each backslash before $, ` or \ (in "…" also before ").
+// Sets `inner` to the bytes of the commands, and `map` to the offsets of these bytes in the whole text. Returns the number of bytes.
 static size_t unquote_backticks(struct reader *r, unsigned position, size_t end, char *inner, size_t *map) {
 	size_t n = 0;
 	for (size_t i = r->at + 1; i < end; ++i) {
@@ -395,7 +395,7 @@ static void read_backticks(struct reader *r, unsigned position) {
 	skip_operator(r);
 }
 
-// Reads the text behind the operator in ${x-…}. In "…" shells disagree about its quotes, unless nothing special is in them.
+// Reads the text behind the operator in ${x-…}. Inside "…" shells disagree about quotes in this text, unless the quotes hold nothing special.
 static void read_operand(struct reader *r, unsigned position, bool is_quoted) {
 	while (!at_end(r) && r->text[r->at] != '}') {
 		char c = r->text[r->at];
@@ -435,7 +435,7 @@ static void read_parameter(struct reader *r, unsigned position) {
 	if (has_colon && !is_one_of(op, "-=?+")) {
 		read_arithmetic(r, "}");
 	} else {
-		if (!is_one_of(op, "-=?+")) { // what follows is a name, a pattern, or what only some shells have
+		if (!is_one_of(op, "-=?+")) { // a name or a pattern follows, or a construct that only some shells have
 			r->scope.ban = (struct reason){"shells do not agree about quotes in this kind of ${…}", "take a replacement string such as {.}"};
 		}
 		r->at += is_one_of(op, "-=?+#%/^,") && !at_end(r);
@@ -445,7 +445,7 @@ static void read_parameter(struct reader *r, unsigned position) {
 	leave(r, saved);
 }
 
-// Reads the expansion that begins with the $ here, in a position of that kind.
+// Reads the expansion that begins with the $ at r->at, in a position of that kind.
 static void read_dollar(struct reader *r, unsigned position, struct word *word) {
 	bool is_quoted = position == POSITION_DOUBLE || position == POSITION_DOCUMENT;
 	char c = peek(r, 1);
@@ -460,7 +460,7 @@ static void read_dollar(struct reader *r, unsigned position, struct word *word) 
 	} else if (c == '{') {
 		read_parameter(r, position);
 	} else if (c == '\'' && !is_quoted) {
-		note_bash(r, true, r->at, "$'…'"); // dash takes it for a $ before '…'
+		note_bash(r, true, r->at, "$'…'"); // dash reads a $ and '…'
 		r->reading->is_intricate = true;
 		++r->at;
 		read_quotes(r, POSITION_ANSI, word);
@@ -480,7 +480,7 @@ static void read_dollar(struct reader *r, unsigned position, struct word *word) 
 	}
 }
 
-// Reads what means something in a position of that kind: a backslash, an expansion, a quote. Returns false at another byte.
+// Reads a backslash, an expansion or a quote if it is special in a position of that kind. Returns false if the byte at r->at is not special.
 static bool read_special(struct reader *r, unsigned position, struct word *word) {
 	char c = position == POSITION_SINGLE || (position == POSITION_ANSI && r->text[r->at] != '\\') ? '\0' : r->text[r->at];
 	if ((c == '$' || c == '`') && word) {
@@ -502,7 +502,7 @@ static bool read_special(struct reader *r, unsigned position, struct word *word)
 
 // ---- words ----
 
-// True if a sequence {a..b} begins here, with nothing in it but names, numbers, signs and items.
+// True if a sequence {a..b} begins at r->at that has only names, numbers, signs and items.
 static bool is_sequence(const struct reader *r) {
 	size_t n = 1;
 	while (text_is_name(peek(r, n)) || strchr("-.\1", peek(r, n))) { // strchr() finds the NUL of an item, too
@@ -531,7 +531,7 @@ static void read_group(struct reader *r, bool is_array) {
 	leave(r, saved);
 }
 
-// Returns the bytes up to the end of the parenthesis here if only blanks are in it, as in that of a function; else 0.
+// Returns the length of the parentheses at r->at if they hold only blanks, as in the definition of a function; else 0.
 static size_t empty_group(const struct reader *r) {
 	size_t n = 1;
 	while (is_one_of(peek(r, n), " \t")) {
@@ -571,7 +571,7 @@ static bool read_part(struct reader *r, struct word *word) {
 	return true;
 }
 
-// Reads a word, up to the blank or operator that ends it. The caller has set what the word may be; the rest is set.
+// Reads a word, up to the blank or operator that ends it. The caller has set may_assign and in_array; read_word() sets the other members.
 static void read_word(struct reader *r, struct word *word) {
 	size_t outer = r->word;
 	word->start = r->at;
@@ -593,7 +593,7 @@ static void read_comment(struct reader *r) {
 	}
 }
 
-// Reads the word behind <<: letters and the like, perhaps behind a backslash or in quotes.
+// Reads the delimiter behind <<, which may stand behind a backslash or in quotes, and notes the here-document.
 static void read_delimiter(struct reader *r) {
 	struct document document = {.strips_tabs = peek(r, 0) == '-'};
 	r->at += document.strips_tabs;
@@ -612,7 +612,7 @@ static void read_delimiter(struct reader *r) {
 	r->ndocuments += r->ndocuments < DOCUMENTS_MAX - 1;
 }
 
-// True if the line at `at` ends the document; sets *ret_next to what is behind that line.
+// True if the line at `at` ends the document; then sets *ret_next to the start of the line behind it.
 static bool is_delimiter(struct reader *r, const struct document *document, size_t at, size_t *ret_next) {
 	while (document->strips_tabs && at < r->len && r->text[at] == '\t') {
 		++at;
@@ -627,7 +627,7 @@ static bool is_delimiter(struct reader *r, const struct document *document, size
 	return at >= r->len || r->text[at] == '\n';
 }
 
-// Reads lines in which nothing is expanded. A line with a byte that the delimiter lacks is not the delimiter, whatever its items are.
+// Reads the lines of a here-document that expands nothing. A line with a byte that the delimiter lacks is not the delimiter, whatever its items are.
 static void read_literal(struct reader *r, const struct document *document, size_t end) {
 	for (bool is_start = true; r->at < end && !r->reading->refusal; is_start = peek(r, 0) == '\n', ++r->at) {
 		const char *at = r->text + r->at;
@@ -710,7 +710,7 @@ static bool is_word(const struct word *word, const char *list) {
 	return !word->is_quoted && !word->is_open && word_is_in(list, word->text, word->len);
 }
 
-// Forgets the words of a command: another one begins.
+// Forgets the words of a command: another command begins.
 static void begin_command(struct shell_command *command) {
 	*command = (struct shell_command){.ncases = command->ncases};
 }
@@ -728,8 +728,8 @@ static void take_operand(struct reader *r, struct shell_command *command, const 
 	}
 }
 
-// Takes a word where a command may begin. The command's name is neither the number or {NAME} in front of a redirection (XCU
-// 2.10.1, IO_NUMBER) nor one of most keywords and their options (time -p): behind these another word may be the name.
+// Takes a word where a command may begin. The word is not the name of the command if it is an assignment, the number or {NAME} in
+// front of a redirection (XCU 2.10.1, IO_NUMBER), a keyword other than `for` and the like, or an option behind a keyword (time -p).
 static void name_command(struct reader *r, struct shell_command *command, const struct word *word) {
 	bool is_descriptor = word->text[0] == '{' ? word->text[word->len - 1] == '}' : strspn(word->text, "0123456789") == word->len;
 	r->reading->is_intricate |= is_word(word, "case");

@@ -1,4 +1,4 @@
-// The shell that runs commands with shell syntax: which one, and what needs it.
+// Chooses the shell that runs commands, tells which commands need a shell, and finds programs in PATH.
 
 #include "shell/shell.h"
 
@@ -19,7 +19,7 @@ extern char **environ;
 // ---- characters ----
 
 enum char_class {
-	META = 1 << 0,     // means something to a shell wherever it stands
+	META = 1 << 0,     // means something to a shell anywhere in a word
 	LEADING = 1 << 1,  // means something to a shell where a word begins: a comment or a home directory
 	ASSIGNING = 1 << 2, // means something to a shell in the first word
 	BLANK = 1 << 3,
@@ -38,8 +38,8 @@ static unsigned class_of(char c) {
 
 // ---- words that the shell knows itself ----
 
-// Keywords and builtins of POSIX, dash and bash, but not echo, true and false, whose programs do the same (bash's builtins do
-// not know --help, but see command.c).
+// Keywords and builtins of POSIX, dash and bash, but not echo, true and false: the programs of these names do the same as the
+// builtins (except for echo --help, see template/command.c).
 static const char SHELL_WORDS[] =
 	". : [ [[ ]] alias bg bind break builtin caller case cd chdir command compgen complete compopt continue coproc declare dirs "
 	"disown do done elif else enable esac eval exec exit export fc fg fi for function getopts hash help history if in jobs kill "
@@ -51,7 +51,7 @@ struct command_word {
 	size_t len;
 };
 
-// bash exports functions as BASH_FUNC_name%%=… since its 4.3 patch 27, in some older ones as BASH_FUNC_name()=….
+// bash exports functions as BASH_FUNC_name%%=… since its 4.3 patch 27, in some older versions as BASH_FUNC_name()=….
 bool shell_function_exists(const char *name, size_t len) {
 	static const char prefix[] = "BASH_FUNC_";
 	for (char **entry = environ; entry && *entry; ++entry) {
@@ -88,15 +88,15 @@ bool shell_uses_function(const char *command, size_t len) {
 
 // ---- programs ----
 
-// A program that was found. One that is not found is searched again each time, since a job may install it. No program is freed:
-// callers keep its path.
+// A program that was found in PATH. It is never freed, since callers keep its path. A program that was not found is searched for
+// again each time, since a job may install it.
 struct program {
 	const char *path;
-	bool is_direct; // execve() runs it
+	bool is_direct; // execve() runs the file
 	char name[];
 };
 
-enum { NAMED_FILES = 1024 }; // names with a slash that are remembered: they may come from items, without end
+enum { NAMED_FILES = 1024 }; // the most names with a slash that are remembered: items may name any number of files
 
 static struct {
 	mutex lock;
@@ -104,11 +104,11 @@ static struct {
 	struct map numbers;  // the index in `all` by name, of the programs found in this PATH
 	struct program **all;
 	size_t n, cap;
-	unsigned nfiles;     // names with a slash among those in `numbers`
+	unsigned nfiles;     // how many names in `numbers` have a slash
 } programs = {.lock = MUTEX_INIT(LOCK_SHELL_PROGRAMS)};
 
-// True if execve() runs the file: an ELF file, or one that begins with #!. A file of another kind (a script without #!,
-// what binfmt_misc knows) is left to a shell, which tries execve() and then reads the file itself.
+// True if execve() runs the file: it is an ELF file, or begins with #!. A file of another kind (a script without #!, or a format
+// of binfmt_misc) is left to a shell, which tries execve() and then reads the file itself.
 static bool is_direct_program(const char *path) {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
@@ -135,7 +135,7 @@ static bool is_program(const char *path, int *error) {
 	return true;
 }
 
-// Makes the path of the file of that name in the element of a PATH, which ends with a colon or the NUL. Returns what is behind the element.
+// Sets `ret_file` to the path of `name` in the element of a PATH at `dir`, which ends with a colon or a NUL. Returns the end of the element.
 static const char *name_file(const char *dir, const char *name, size_t len, struct buf *ret_file) {
 	size_t n = strcspn(dir, ":");
 	buf_reset(ret_file);
@@ -145,8 +145,8 @@ static const char *name_file(const char *dir, const char *name, size_t len, stru
 	return dir + n;
 }
 
-// Puts the first program of that name in `path` into `ret_file`; with `is_absolute` as program_search() does. Returns 0, or
-// -1 with errno.
+// Puts the path of the first program of that name in the PATH `path` into `ret_file`. With `is_absolute`, treats relative elements as
+// program_search() does. Returns 0, or -1 with errno.
 static int search(const char *path, const char *name, size_t len, bool is_absolute, struct buf *ret_file) {
 	const char *relative = NULL;
 	int error = ENOENT;
@@ -194,7 +194,7 @@ static const struct program *recall(const char *name, size_t len) {
 	return program;
 }
 
-// Remembers the program at the path `file`, which is taken over. If another thread has found it meanwhile, returns that thread's.
+// Remembers the program at the path `file`, which is taken over, and returns it; or returns the one that another thread has remembered meanwhile.
 static const struct program *remember(const char *name, size_t len, char *file) {
 	struct program *program = xcalloc(1, sizeof(*program) + len + 1);
 	*program = (struct program){.path = file, .is_direct = is_direct_program(file)};
@@ -230,9 +230,9 @@ static const struct program *find(const char *name, size_t len) {
 	return is_found ? remember(name, len, buf_take(&file)) : NULL;
 }
 
-// False if the file (a name with a slash) is there, and is no program that execve() takes.
+// Returns false if the file (a name with a slash) exists but execve() does not run it, such as a script without #!.
 static bool is_direct_file(const char *name, size_t len) {
-	if (recall(name, len)) { // only files that execve() takes are remembered: any other file may still become one
+	if (recall(name, len)) { // only files that execve() runs are remembered: another file may still be replaced by such a file
 		return true;
 	}
 	char *file = xmemdup(name, len);
@@ -276,7 +276,7 @@ const char *program_find_direct(const char *name, size_t len) {
 
 // ---- which commands need a shell ----
 
-// Finds the first word. Returns whether the text is free of syntax, whatever the first word is.
+// Finds the first word. Returns true if the text has no shell syntax, provided that the first word is no keyword or builtin.
 static bool scan(const char *command, size_t len, struct command_word *ret_first) {
 	size_t i = 0;
 	while (i < len && class_of(command[i]) == BLANK) {
@@ -295,7 +295,7 @@ static bool scan(const char *command, size_t len, struct command_word *ret_first
 		if (class & META) {
 			return false;
 		}
-		// in any word bash also expands the ~ of NAME=~, and a ~ behind a colon there
+		// bash also expands the ~ in NAME=~ and in NAME=X:~, in any word
 		if (class == LEADING && (class_of(command[i - 1]) == BLANK || command[i - 1] == '=' || command[i - 1] == ':')) {
 			return false;
 		}

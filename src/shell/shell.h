@@ -1,4 +1,4 @@
-// The shell that runs commands with shell syntax: which one, what needs it, and where programs are.
+// Chooses the shell that runs commands, tells which commands need a shell, and finds programs in PATH.
 
 #pragma once
 
@@ -8,39 +8,39 @@
 #include <stddef.h>
 
 // Returns the name of the shell that the user has chosen, borrowed: `option` (of --shell, or NULL), else $FAIRPAR_SHELL, else
-// $PARALLEL_SHELL; or NULL. Sets *ret_by to the option or variable that names it, or to the last of them (static text).
+// $PARALLEL_SHELL; or NULL. Sets *ret_by to the option or variable that names the shell; if none does, to "PARALLEL_SHELL".
 const char *shell_named(const char *option, const char **ret_by);
 
 // Chooses the shell: what shell_named() returns, else $SHELL if that is a Bourne shell, else /bin/sh. Returns its path, which
-// the caller frees; or NULL with errno if the one named cannot serve: ENOTSUP (it does not read the quotes of a Bourne
-// shell), EMULTIHOP (busybox and toybox, which run as a shell only under the name of one), else as program_find().
+// the caller frees; or NULL with errno if the shell that was named cannot serve: ENOTSUP (it does not read the quotes of a Bourne
+// shell), EMULTIHOP (busybox and toybox, which run as a shell only if they are called sh or the like), else as program_find().
 char *shell_choose(const char *option);
 
 // True if the name of the program is that of a shell which may lack what bash has: sh, dash, ash.
 bool shell_is_plain_sh(const char *path);
 
-// True if the name is that of a program that reads quotes in another way than a Bourne shell: there a file name that fairpar has
-// quoted could run as a command.
+// True if the name is that of a program that reads quotes in another way than a Bourne shell: such a program could run a file name
+// that fairpar has quoted as a command.
 bool shell_is_foreign(const char *path);
 
-// Returns the value of $SHELL, borrowed, if shell_choose() does not take it only because it is no Bourne shell; else NULL.
-// *ret_can_serve says that it could serve if it were named.
+// Returns the value of $SHELL, borrowed, if shell_choose() takes /bin/sh only because $SHELL is no Bourne shell; else NULL.
+// *ret_can_serve says whether $SHELL could serve if --shell named it.
 const char *shell_passed_over(const char *option, bool *ret_can_serve);
 
-// Finds a program in PATH as execvp() does; what was found is remembered. Returns its path, borrowed and valid to the end of
-// the process, or NULL with errno: ENOENT (not found), EACCES (found, but not executable). A name with a slash is not
-// searched: it is returned itself if it is a program. Any thread may call it.
+// Finds a program in PATH as execvp() does, and remembers it. Returns the path, borrowed and valid to the end of the process, or
+// NULL with errno: ENOENT (not found), EACCES (found, but not executable). A name with a slash is not searched: returns the name
+// itself if the file is a program. Any thread may call program_find().
 const char *program_find(const char *name);
 
-// As program_find(), for a program that execve() gets, with a name of `len` bytes: errno is ENOEXEC, too, for a script without #!,
-// which execve() leaves to shells (POSIX XCU 2.9.1.6). A name with a slash is returned unless it names such a script: whether the
-// file is there is left to execve() in the directory of the job.
+// As program_find(), for a program that is run without a shell; the name has `len` bytes. A script without #!, which execve() leaves
+// to shells (POSIX XCU 2.9.1.6), gives NULL with errno ENOEXEC. A name with a slash is returned unless the file is such a script:
+// whether the file exists is found out by execve() in the directory of the job.
 const char *program_find_direct(const char *name, size_t len);
 
 // Finds a program in a PATH that is a job's own, and remembers nothing. Puts its path into `ret_file` (emptied before) and
 // returns 0; or returns -1 with errno ENOENT or EACCES. Relative elements of the PATH are not searched, for they are
-// relative to the job's directory: if no absolute one has the program, the path is that of the first relative one, and
-// execve() finds the program or not.
+// relative to the job's directory: if no absolute element has the program, the path is in the first relative element, whether
+// or not the file exists.
 int program_search(const char *path, const char *name, struct buf *ret_file);
 
 // True if a shell must run this command line: shell_has_syntax() is true, or the first word is no program for execve().

@@ -23,7 +23,7 @@ static int set_argv(struct command *command, size_t n) {
 	char *word = command->words.data;
 	for (size_t i = 0; i < n; ++i) {
 		size_t size = strlen(word) + 1;
-		command->argv[i] = word; // a message may show the first one, also after an error
+		command->argv[i] = word; // set even if the string is too long: a message may show argv[0]
 		if (size > COMMAND_STRING_MAX) {
 			errno = E2BIG;
 			return -1;
@@ -63,7 +63,7 @@ static int build_shell(struct command *command, const struct buf *text, const st
 	return set_argv(command, 3);
 }
 
-// Executes the words, whatever they are. A script without #! is run by /bin/sh, as execvp() does (process/spawn.h).
+// Executes the words without a shell. Returns 0, or -1 with errno. For a script without #!, process/spawn.h runs /bin/sh as execvp() does.
 static int build_bare(struct command *command, size_t nwords, const struct interpreter *by) {
 	if (set_argv(command, nwords) != 0) {
 		return -1;
@@ -110,7 +110,7 @@ int command_build(struct command *command, const struct template *template, cons
 	if (nwords > 0 && set_argv(command, nwords) != 0) {
 		return -1;
 	}
-	// GNU echo obeys --help or --version as its only argument, the builtins of shells print it
+	// a shell runs `echo --help` and `echo --version`: its builtin prints the word, but the program of GNU obeys it
 	const char *name = nwords > 0 ? command->argv[0] : "", *option = strcmp(name, "echo") == 0 && nwords == 2 ? command->argv[1] : "";
 	bool is_for_shell = nwords == 0 || strcmp(option, "--help") == 0 || strcmp(option, "--version") == 0 || (by->path && !strchr(name, '/'));
 	command->path = is_for_shell ? NULL : program_find_direct(name, strlen(name));

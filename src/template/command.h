@@ -4,10 +4,10 @@
 
 #include "template/template.h"
 
-// The most that execve() takes as one string, its NUL included (Linux, MAX_ARG_STRLEN: 32 pages of 4 KiB).
+// The most bytes that execve() takes as one string, with its NUL (Linux, MAX_ARG_STRLEN: 32 pages of 4 KiB).
 enum { COMMAND_STRING_MAX = 131072 };
 
-// A command ready to run; reused from job to job by one worker, so its memory is kept.
+// A command that is ready to run. A worker uses the same struct, with its memory, for one job after the other.
 struct command {
 	const char *path;        // program file; borrowed, or in `text`
 	char **argv;             // NULL-terminated, points into `words`
@@ -26,20 +26,20 @@ void command_fini(struct command *command);
 struct interpreter {
 	const char *shell;       // runs commands with shell syntax; NULL: no shell, all commands are executed directly
 	const char *path;        // PATH of the job if it is not fairpar's own; or NULL
-	bool is_unnamed;         // the user has not named the shell, and it is sh, dash or ash: bash runs a line with syntax of bash
+	bool is_unnamed;         // the user has named no shell, and `shell` is sh, dash or ash: bash runs a line that has syntax of bash
 };
 
-// Builds the command from `text`, which command_text() has made: what a shell runs is expanded only once. Returns 0; or -1 with
-// errno E2BIG (an argument is above the system's limit for one string, 128 KiB) or EINVAL with the reason in command->text: a
-// line needs bash, and there is no bash. The caller has checked by template_permits() that the items may stand where they do.
+// Builds the command for a job; `text` is what command_text() has appended for it. Returns 0; or -1 with errno E2BIG (an argument
+// is above the system's limit for one string, 128 KiB) or EINVAL (a line needs bash, and there is no bash: command->text says
+// so). The caller has checked by template_permits() that the items may stand where they do.
 //
-// With a shell: if the command (the template or, if that is NULL, the record, a command line) has no shell syntax and its
-// program exists, that program is executed directly; else the command is `shell -c TEXT`, by bash if the text uses an exported
-// function. If the job has its own PATH, the shell searches it for a name without a slash.
+// With by->shell: the command is the template or, if `template` is NULL, the record as a command line. If it has no shell syntax
+// and its program exists, the program is executed directly; else `shell -c TEXT` is, with bash as the shell if the text uses an
+// exported function. If the job has its own PATH, the shell searches that PATH for a name without a slash.
 //
-// Without a shell: the words are those of the template, parsed with TEMPLATE_QUOTE, or, if that is NULL, the record's
-// arguments; nothing in them is interpreted. A name without a slash is searched in the job's PATH; if that fails, errno is
-// ENOENT (not found) or EACCES (not executable). A name with a slash is left to execve() in the job's directory.
+// Without by->shell: the words are those of the template (parsed with TEMPLATE_QUOTE) or, if `template` is NULL, the record's
+// arguments; the words are not interpreted. A program's name without a slash is searched in the job's PATH; if that fails, errno
+// is ENOENT (not found) or EACCES (not executable). A name with a slash is left to execve() in the job's directory.
 int command_build(struct command *command, const struct template *template, const struct expansion *x,
                   const struct interpreter *by, const struct buf *text);
 

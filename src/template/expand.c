@@ -16,7 +16,7 @@ static struct slice next_arg(const struct record *record, const char **at) {
 	return arg;
 }
 
-// Sets *ret_arg to the argument that a COLUMN names. Returns false if the record does not have it.
+// Sets *ret_arg to the argument that a COLUMN names. Returns false if the record has no such argument.
 static bool find_column(const struct part *part, const struct record *record, uint32_t before, struct slice *ret_arg) {
 	int64_t n = part->column > 0 ? part->column - (int64_t)before : part->column < 0 ? (int64_t)record->nargs + part->column + 1 : 0;
 	if (n < 1 || n > record->nargs) {
@@ -43,8 +43,8 @@ bool part_next_value(struct part_values *values, struct slice *ret_value) {
 	return true;
 }
 
-// Writes the number of a SEQ, SLOT or TOTAL at the end of `digits`, with leading zeros if the part is padded, and returns it. If
-// x->mark is set and the number may differ in another run, returns that character alone.
+// Returns the number of a SEQ, SLOT or TOTAL, written into `digits`, with leading zeros if the part is padded. If x->mark is set
+// and the number may differ in another run, returns the byte x->mark in its place.
 static struct slice part_number(const struct part *part, const struct expansion *x, char digits[20]) {
 	uint64_t n = part->kind == SEQ ? x->seq : part->kind == SLOT ? x->slot : x->total;
 	uint64_t most = !part->is_padded ? 0 : part->kind == SEQ ? x->total : x->slots;
@@ -88,7 +88,7 @@ static void add_text(struct expand_writer *writer, const char *text, size_t len)
 	writer->is_word = true;
 }
 
-// Adds text of the template; as words it is split at its blanks, except with -q.
+// Adds text of the template. If the writer makes words, splits the text at its blanks, except with -q.
 static void add_literal(struct expand_writer *writer, const char *text, size_t len) {
 	const char *end = text + len;
 	while (writer->are_words && !writer->keeps_empty && text < end) {
@@ -133,8 +133,8 @@ static void add_value(struct expand_writer *writer, const struct part *part, uns
 	}
 }
 
-// Adds what an ITEM stands for, if the arguments are put in as they are, as words or as a list for a shell: one ITEM of
-// thousands of arguments is then only copied. Returns false if more than that is needed.
+// Adds all arguments of an ITEM in one go, which is fast for thousands of them. Returns false, and adds nothing, if the arguments
+// must be added one by one: fewer than two, in another form than FORM_WHOLE, in quotes, raw or part of a path.
 static bool expand_list(struct expand_writer *writer, const struct part *part, const struct record *record) {
 	if (part->kind != ITEM || part->form != FORM_WHOLE || record->nargs < 2) {
 		return false;
@@ -151,7 +151,7 @@ static bool expand_list(struct expand_writer *writer, const struct part *part, c
 	return false;
 }
 
-// Adds what an ITEM or a COLUMN stands for.
+// Adds the values of an ITEM or a COLUMN.
 static void expand_values(struct expand_writer *writer, const struct part *part, const struct record *record, uint32_t before) {
 	if (expand_list(writer, part, record)) {
 		return;
@@ -169,8 +169,8 @@ static void expand_values(struct expand_writer *writer, const struct part *part,
 	}
 }
 
-// Adds the value of a HOST or a LOGIN: the known one, else GNU parallel's variable, or ":" if all jobs run on this machine. In
-// a text for a shell a LOGIN that is a whole ssh command may hold anything: then the variable stands there.
+// Adds the value of a HOST or a LOGIN if it is known; else GNU parallel's variable, or ":" if all jobs run on this machine. In text
+// for a shell the variable also replaces a value that a shell might read as syntax, such as a LOGIN that is a whole ssh command.
 static void expand_machine(struct expand_writer *writer, const struct part *part, const struct expansion *x) {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:@%";
 	const char *variable = !part->is_elsewhere ? ":" : part->kind == HOST ? "${PARALLEL_SSHHOST}" : "${PARALLEL_SSHLOGIN}";
@@ -211,14 +211,14 @@ static void expand_part(struct expand_writer *writer, const struct part *part, c
 	}
 }
 
-// Adds the `n` parts once for each argument, and once if there is none.
+// Adds the `n` parts once for each argument, and once if the record has no arguments.
 static void expand_group(struct expand_writer *writer, const struct part *parts, size_t n, const struct expansion *x) {
 	if (n == 1 && expand_list(writer, parts, x->record)) {
 		return;
 	}
 	const char *at = x->record->args;
 	struct expansion each = *x;
-	each.before = 0; // with -X a {2} stands there for each argument
+	each.before = 0; // {2} in a word that -X repeats counts the arguments of this record only
 	for (uint32_t k = 0; k == 0 || k < x->record->nargs; ++k) {
 		struct record one = {.args = at, .nargs = x->record->nargs > 0};
 		one.size = one.nargs > 0 ? next_arg(x->record, &at).len + 1 : 0;
@@ -248,10 +248,10 @@ static void expand_parts(struct expand_writer *writer, const struct parts *parts
 	buf_fini(&writer->scratch);
 }
 
-// As template_expand(). Returns how many items travel in variables.
+// Expands as template_expand() does. Returns how many items are passed in variables.
 static unsigned expand(const struct template *template, const struct expansion *x, struct buf *buf) {
 	if (template->flags & TEMPLATE_QUOTE) {
-		FP_CLEANUP(buf_fini) struct buf words = BUF_INIT; // each is quoted as a whole, so that a shell reads the same words again
+		FP_CLEANUP(buf_fini) struct buf words = BUF_INIT; // each word is quoted as a whole, so that a shell reads the same words
 		template_expand_words(template, x, &words);
 		shell_quote_words(buf, words.data, words.len);
 		return 0;

@@ -1,4 +1,4 @@
-// Packing: how many records go into one job (-n, -N, -L, -X, -m, --xargs, -s). Pure: no input, no queue, no clock.
+// Decides how many records go into one job (-n, -N, -L, -X, -m, --xargs, -s). This file knows no input, queue or clock.
 
 #include "template/packs.h"
 
@@ -8,7 +8,7 @@
 
 // ---- lengths ----
 
-// Returns the length of a command with the record behind `before` other arguments. Its slot, not known yet, is taken as a long number.
+// Returns the length of a command with the record behind `before` other arguments. A long number stands for the slot, which is not known yet.
 static size_t length_of(const struct pack_limits *limits, const struct record *record, uint32_t before, uint64_t seq) {
 	enum { LONG_NUMBER = 99999 };
 	struct expansion x = {
@@ -19,13 +19,13 @@ static size_t length_of(const struct pack_limits *limits, const struct record *r
 
 void packs_prepare(struct pack_limits *limits) {
 	const struct record one = {.args = "x", .size = 2, .nargs = 1}, two = {.args = "x\0x", .size = 4, .nargs = 2};
-	// behind so many arguments {2} has no argument: with -q it becomes '', which is longer than the argument "x"
+	// with so many arguments in front, {2} is missing in both commands: a missing one may be longer ('', with -q) than the argument "x"
 	size_t length = length_of(limits, &one, UINT32_MAX, 1), longer = length_of(limits, &two, UINT32_MAX, 1);
 	limits->each = longer > length ? longer - length : 0;
 	limits->fixed = (ptrdiff_t)length - (ptrdiff_t)limits->each;
 }
 
-// Returns how much longer the record makes the command.
+// Returns how many bytes the record adds to the command.
 static size_t size_of(const struct pack_limits *limits, const struct record *record, uint32_t before, uint64_t seq) {
 	if (!limits->template) {
 		return record->size;
@@ -34,7 +34,7 @@ static size_t size_of(const struct pack_limits *limits, const struct record *rec
 	return size > 0 ? (size_t)size : 0;
 }
 
-// Returns the length of a command, with arguments that make it longer by `size` bytes.
+// Returns the length of a command to which the arguments add `size` bytes.
 static size_t command_length(const struct pack_limits *limits, size_t size) {
 	return (size_t)(limits->fixed + (ptrdiff_t)size);
 }
@@ -115,7 +115,7 @@ enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, 
 }
 
 size_t packs_join_size(const struct pack_limits *limits) {
-	enum { MOST = 4096, LEAST = 64, LONGER = 8 }; // LONGER: quoted for a shell, an item is at most so many times as long
+	enum { MOST = 4096, LEAST = 64, LONGER = 8 }; // LONGER: quotes for a shell make an item at most so many times as long
 	size_t most = limits->fills || limits->chars / 16 > MOST ? MOST : limits->chars / 16;
 	while (most >= LEAST && !packs_fit(limits, (uint32_t)most, LONGER * most * limits->each / 2)) {
 		most /= 2;

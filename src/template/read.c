@@ -1,4 +1,4 @@
-// Finds in which quotes the items of a template stand in the text of a shell, and what an item must be there.
+// Finds the quotes around each item of a template, as a shell reads the text, and what an item must be there: an integer, for example.
 
 #include "template/internal.h"
 
@@ -13,7 +13,7 @@
 
 // ---- reading ----
 
-// True if digits and items go on until a < or >: then a number here would be a descriptor (POSIX XCU 2.10.1, IO_NUMBER).
+// Returns true if only digits and items stand between part `i` and a < or >: a number there is a descriptor (POSIX XCU 2.10.1, IO_NUMBER).
 static bool is_before_redirection(const struct parts *parts, size_t i) {
 	for (++i; i < parts->n; ++i) {
 		const struct part *part = &parts->at[i];
@@ -26,8 +26,8 @@ static bool is_before_redirection(const struct parts *parts, size_t i) {
 	return false;
 }
 
-// True if a shell may take an ASCII byte for the second half of a character: in some locales, but not in UTF-8 and most others;
-// and in a locale that the command itself sets, unless that is UTF-8 or begins with C.
+// Returns true if a shell may take an ASCII byte for the second half of a character. That happens in the locales of `unsafe`. A locale
+// that the command itself sets counts as unsafe, too, unless its name begins with C or has UTF-8 in it.
 static bool is_multibyte(const char *text) {
 	static const char *const unsafe[] = {"GB", "BIG5", "SHIFT_JIS", "SJIS", "EUC-JISX0213", "UHC", "CP9", "IBM9", "JOHAB", "EUC-TW", "WINDOWS-31J"};
 	static const char *const names[] = {"LC_ALL=", "LC_CTYPE=", "LANG="};
@@ -49,7 +49,7 @@ static bool is_multibyte(const char *text) {
 	return found;
 }
 
-// Adds what `item` needs as a requirement of the part. NULL stands for an item in a word of `let` with -q: it must be an integer.
+// Adds what `item` needs as a requirement of the part. If `item` is NULL, the part is in a word of `let` with -q and must be an integer.
 static void add_requirement(struct template *template, const struct part *part, const struct read_item *item) {
 	grow_array(&template->requirements, &template->requirements_cap, template->nrequirements + 1,
 	           sizeof(template->requirements[0]));
@@ -89,8 +89,8 @@ static void show_line(struct buf *buf, const char *text, size_t at, size_t len) 
 	}
 }
 
-// Returns the offset, and in *ret_len the length, of the replacement string in the text for which that byte of the joined text
-// stands. For the item that was appended they are the end of the text and 0.
+// Returns the offset in template->text, and in *ret_len the length, of the replacement string at byte `refused_at` of the text that
+// has one byte for each replacement string. For an item that was appended to the text, returns the end of the text and length 0.
 static size_t find_source(const struct template *template, size_t refused_at, size_t *ret_len) {
 	size_t joined = 0;
 	*ret_len = 0;
@@ -140,7 +140,7 @@ void template_read(struct template *template) {
 	reading.len = text.len;
 	reader_read(&reading);
 	template->bash_syntax = reading.bash_syntax;
-	bool is_safe = (template->traits & TEMPLATE_IS_DIRECT) || // plain words, whatever they look like
+	bool is_safe = (template->traits & TEMPLATE_IS_DIRECT) || // no shell reads the words
 	               !(reading.is_intricate || (template->flags & TEMPLATE_OWN_LOCALE) || is_multibyte(template->text));
 	for (size_t i = 0, k = 0; i < parts->n; ++i) {
 		struct part *part = &parts->at[i];
@@ -171,7 +171,7 @@ void template_read(struct template *template) {
 
 // ---- what items are ----
 
-// True for a decimal, octal or hexadecimal number, also with a sign.
+// Returns true if the item is a decimal, octal or hexadecimal number, with or without a sign.
 static bool is_integer(struct slice item) {
 	size_t i = item.len > 0 && (item.text[0] == '-' || item.text[0] == '+');
 	bool is_hexadecimal = item.len > i + 2 && item.text[i] == '0' && (item.text[i + 1] | 0x20) == 'x';
@@ -186,7 +186,7 @@ static bool is_integer(struct slice item) {
 	return is_right;
 }
 
-// True if a line with the item in it could be the delimiter.
+// Returns true if a line that holds the item could be the delimiter of a here-document.
 static bool may_delimit(struct slice item, const char *delimiter) {
 	while (item.len > 0 && *item.text == '\t') {
 		++item.text;

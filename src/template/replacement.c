@@ -1,7 +1,7 @@
 // Replacement strings: their names, and what each makes of an argument.
 //
-// The forms are those of GNU parallel 20221122 (%Global::replace and %Global::plus of its source), byte for byte, with
-// extended regular expressions in place of Perl's. Where Perl takes the leftmost alternative POSIX takes the longest.
+// The results are those of GNU parallel 20221122 (%Global::replace and %Global::plus of its source), byte for byte, but with POSIX
+// extended regular expressions instead of Perl's: of several alternatives, Perl takes the first that matches, POSIX the longest.
 
 #include "template/internal.h"
 
@@ -14,7 +14,7 @@ const struct tokens tokens_default = {.name = {"{}", "{.}", "{/}", "{//}", "{/.}
 
 // ---- names ----
 
-// The names without a text of the user's. Each stands for another part instead of the item, or for the item in the given form.
+// The names of --plus that hold no text of the user. A name stands for the item in the given form, or for a part of another kind.
 static const struct { const char *name; struct part part; size_t n; enum { IF_RISING = 1, IF_UNIQUE } skips; } FIXED[] = {
 	{"..}", {.form = FORM_NO_EXTENSION, .kind = ITEM}, .n = 2},
 	{"...}", {.form = FORM_NO_EXTENSION, .kind = ITEM}, .n = 3},
@@ -30,13 +30,13 @@ static const struct { const char *name; struct part part; size_t n; enum { IF_RI
 	{"slot}", {.kind = SLOT}, .n = 0},
 	{"choose_k}", {.kind = ITEM}, .skips = IF_RISING}, // the item, if its arguments are in rising order
 	{"uniq}", {.kind = ITEM}, .skips = IF_UNIQUE},     // the item, if no two of its arguments are the same
-	{"host}", {.kind = HOST}, .n = 0}, // the machine of the job; GNU parallel calls this one ":"
+	{"host}", {.kind = HOST}, .n = 0}, // the machine of the job; ":" is the local machine, as in GNU parallel
 	{"sshlogin}", {.kind = LOGIN}, .n = 0},
-	{"hgrp}", {.kind = LITERAL}, .n = 0}, // groups of hosts: there are none
+	{"hgrp}", {.kind = LITERAL}, .n = 0}, // groups of hosts, which fairpar does not have: always empty
 	{"agrp}", {.kind = LITERAL}, .n = 0},
 };
 
-// The template owns the replacement from now on.
+// Sets the form of the part to `replacement`, a copy of which the template owns from now on.
 static void add_replacement(struct template *template, struct part *part, struct replacement replacement) {
 	struct replacement *kept = NEW(struct replacement);
 	*kept = replacement;
@@ -68,7 +68,7 @@ static bool parse_numbers(const char *at, struct replacement *replacement) {
 	return false;
 }
 
-// Prepares the expression, between `before` and `after`. Returns 0, or -1 with the message appended to `error`.
+// Compiles `before`, the expression `perl` of `len` bytes, and `after` as one expression. Returns 0, or -1 with a message appended to `error`.
 static int set_regex(struct replacement *replacement, const char *before, const char *perl, size_t len,
                      const char *after, struct buf *error) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, cause = BUF_INIT;
@@ -88,8 +88,8 @@ static int set_regex(struct replacement *replacement, const char *before, const 
 	return result;
 }
 
-// The names that hold an expression, and with `has_text` a slash and a text behind the expression. A longer name stands before
-// a name that it begins with. The first byte of the expression may not be one of `not_first`.
+// The names of --plus with an expression behind `prefix`; with `has_text`, a slash and a text follow. A prefix stands in front of every
+// shorter prefix that it begins with. The first byte of the expression may not be one of `not_first`.
 static const struct { const char *prefix, *not_first; bool has_text; enum form form; bool all; const char *before, *after; } EXPRESSIONS[] = {
 	{"##", "#", false, FORM_NO_PREFIX, false, "^(", ")"},
 	{"#", "#", false, FORM_NO_SHORT_PREFIX, false, "^(", ")$"},
@@ -180,14 +180,14 @@ void replacements_free(struct replacement *replacement) {
 
 // ---- parts of paths ----
 
-// Returns what is behind the last slash.
+// Returns the part of the item behind the last slash.
 static struct slice cut_directory(struct slice item) {
 	const char *slash = memrchr(item.text, '/', item.len);
 	size_t skip = slash ? (size_t)(slash + 1 - item.text) : 0;
 	return (struct slice){item.text + skip, item.len - skip};
 }
 
-// Returns where the last `n` extensions begin, with their dot, or SIZE_MAX if there are fewer.
+// Returns the offset of the dot where the last `n` extensions begin, or SIZE_MAX if the file name has fewer.
 static size_t find_extensions(struct slice item, size_t n) {
 	size_t dot = item.len;
 	for (; n > 0 && dot != SIZE_MAX; --n) {
@@ -199,14 +199,14 @@ static size_t find_extensions(struct slice item, size_t n) {
 	return dot;
 }
 
-// Returns the item without its last `n` dots and what is behind them; all of it if a slash is there: s:\.[^/.]*$:: (GNU parallel, {.}).
+// Returns the item without its last `n` extensions; the whole item if its file name has fewer (GNU parallel's {.} is s:\.[^/.]*$::).
 static struct slice cut_extensions(struct slice item, size_t n) {
 	size_t dot = find_extensions(item, n);
 	item.len = dot != SIZE_MAX ? dot : item.len;
 	return item;
 }
 
-// Returns the last `n` extensions. A single one may hold slashes, as {+.} of GNU parallel does: s:.*\.::.
+// Returns the last `n` extensions. For `n` 1 the extension may hold slashes, as with GNU parallel's {+.}, which is s:.*\.::.
 static struct slice cut_to_extensions(struct slice item, size_t n) {
 	const char *dot = memrchr(item.text, '.', item.len);
 	size_t at = n > 1 ? find_extensions(item, n) : dot ? (size_t)(dot - item.text) : SIZE_MAX;
@@ -257,7 +257,7 @@ static struct slice cut_match(const regex_t *regex, struct slice item, bool is_p
 	return is_prefix ? (struct slice){item.text + end, item.len - end} : (struct slice){item.text, (size_t)match.rm_so};
 }
 
-// Appends what takes the place of a match.
+// Appends the text that replaces a match.
 static void add_instead(const struct replacement *replacement, const char *match, size_t len, struct buf *buf) {
 	bool upper = replacement->form == FORM_UPPER;
 	if (replacement->text) {
@@ -270,7 +270,7 @@ static void add_instead(const struct replacement *replacement, const char *match
 	}
 }
 
-// Replaces matches as Perl's s/// does: behind an empty match it goes on with the next byte.
+// Replaces matches as Perl's s/// does: after an empty match the search goes on behind the next byte.
 static struct slice substitute(const struct replacement *replacement, struct slice item, struct buf *scratch) {
 	bool all = replacement->all;
 	size_t at = 0;

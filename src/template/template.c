@@ -42,7 +42,7 @@ static void set_token(struct part *part, enum token token) {
 	}
 }
 
-// {3} {-1} {2//}: GNU parallel allows blanks behind the number, and takes {0} as {}.
+// Parses {3}, {-1}, {2//} behind their brace. As in GNU parallel, blanks may stand behind the number, and {0} is {}.
 static const char *parse_position(struct template *template, const struct tokens *tokens, const char *at,
                                   struct part *part) {
 	bool from_end = *at == '-';
@@ -68,7 +68,7 @@ static const char *parse_position(struct template *template, const struct tokens
 	return tokens->plus ? plus_parse(template, tokens, at, part) : NULL;
 }
 
-// Parses the name of a column as it stands in the header; if there is none, a name without the blanks around it.
+// Parses the name of a column: as the header spells it or, if no such name is at `at`, without the blanks around it.
 static const char *parse_name(const char *at, const struct names *names, struct part *part) {
 	for (int trimmed = 0; trimmed < 2; ++trimmed) {
 		for (size_t i = 0; names && i < names->n; ++i) {
@@ -97,7 +97,7 @@ static const char *parse_name(const char *at, const struct names *names, struct 
 	return NULL;
 }
 
-// Parses the replacement string at `at`. Returns what is behind it, or NULL if no replacement string is there.
+// Parses the replacement string at `at`. Returns the place behind the string, or NULL if `at` is no replacement string.
 static const char *parse_token(struct template *template, const char *at, const struct names *names,
                                struct part *ret_part) {
 	const struct tokens *tokens = names && names->tokens ? names->tokens : &tokens_default;
@@ -139,7 +139,7 @@ static void parts_add_literal(struct parts *parts, const char *text, size_t len)
 	}
 }
 
-// Parses text up to its NUL. Returns true if there was a replacement string, or there can be none.
+// Parses text up to its NUL. Returns true if the text has a replacement string, or with TEMPLATE_LITERAL.
 static bool parse_text(struct template *template, struct parts *parts, const char *text,
                        const struct names *names) {
 	if (template->flags & TEMPLATE_LITERAL) {
@@ -156,7 +156,7 @@ static bool parse_text(struct template *template, struct parts *parts, const cha
 			continue;
 		}
 		parts_add_literal(parts, from, (size_t)(at - from));
-		if (part.kind != LITERAL) { // else it stands for nothing: {hgrp}
+		if (part.kind != LITERAL) { // {hgrp} is a LITERAL without text: nothing to add
 			part.text = at; // for messages
 			part.len = (size_t)(end - at);
 			parts_add(parts, part);
@@ -170,7 +170,7 @@ static bool parse_text(struct template *template, struct parts *parts, const cha
 
 // ---- direct templates ----
 
-// True if a shell would do no more with the text and its items than split them at blanks.
+// Returns true if a shell would only split the text at its blanks, whatever the items are.
 static bool has_plain_words(const struct parts *parts) {
 	FP_CLEANUP(buf_fini) struct buf probe = BUF_INIT;
 	size_t first_item = SIZE_MAX;
@@ -185,7 +185,7 @@ static bool has_plain_words(const struct parts *parts) {
 	}
 	size_t start = strspn(buf_str(&probe), " \t"), end = start + strcspn(buf_str(&probe) + start, " \t");
 	bool is_plain = !shell_has_syntax(buf_str(&probe), probe.len);
-	if (first_item < end) { // an item is in the first word: only behind a slash is it surely a part of a file's name
+	if (first_item < end) { // an item in the first word is surely no keyword or builtin only if a slash stands before it
 		is_plain = is_plain && first_item > start && memchr(probe.data + start, '/', first_item - start);
 	}
 	return is_plain;
@@ -193,11 +193,11 @@ static bool has_plain_words(const struct parts *parts) {
 
 // ---- words that are there once for each argument (-X) ----
 
-// GNU parallel repeats what stands between blanks, whatever it means to a shell: from 'ls {}; echo' comes `ls a; b; echo`,
-// and the second item is a command. So here an operator ends the word as a blank does; and where the word opens or closes
-// quotes, as in "see {} here", the items are inserted as a list, as -m does: "see a b here".
+// With -X, GNU parallel repeats the text between blanks without regard to shell syntax: 'ls {}; echo' becomes `ls a; b; echo`, which
+// runs the second item as a command. In fairpar a shell operator ends a word, too. A word that opens quotes and does not close them, as
+// in "see {} here", is not repeated: its items are inserted as a list, as with -m: "see a b here".
 
-// A word being read.
+// The word that group_parts() is reading.
 struct word_context {
 	const struct template *template;
 	struct parts out;
@@ -252,7 +252,7 @@ static void context_add_literal(struct word_context *context, const struct part 
 	parts_add_literal(&context->out, from, (size_t)(part->text + part->len - from));
 }
 
-// With TEMPLATE_CONTEXT: groups the parts of a text for a shell; or, with -q, of words that no shell reads, and that may have blanks.
+// With TEMPLATE_CONTEXT: makes a GROUP of the parts of each word with an item. With -q, where no shell reads the words, blanks end a word, too.
 static void group_parts(struct template *template) {
 	struct parts *parts = &template->parts;
 	struct word_context context = {.template = template};
@@ -282,7 +282,7 @@ static void group_parts(struct template *template) {
 
 // ---- parsing ----
 
-// Parses the words of -q as they are. If the first word is a command that only a shell can run, such as cd, a shell runs it.
+// Parses each word of -q on its own. The template is direct unless its first word is a command that only a shell can run, such as cd.
 static void parse_quoted(struct template *template, const char *const *words, size_t nwords,
                          const struct names *names) {
 	bool found = false;
@@ -332,7 +332,7 @@ static void parse_joined(struct template *template, const struct names *names) {
 	group_parts(template);
 }
 
-// Parses the words; `text` is all of them with a blank between each two, and taken over.
+// Parses the words. `text` is the words joined by blanks; the template takes it over.
 static struct template *parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
                               struct buf *text) {
 	struct template *template = NEW(struct template);

@@ -415,9 +415,9 @@ export count
 	exec 5>&-
 	end_fairpar
 	has_met 2
-	assert_contains "$stderr" "did not have from it"
+	assert_contains "$stderr" "had not taken out"
 	run_fairpar -j1 --jobserver=fifo 'sh first #' ::: 1 # no slot was ever spare
-	assert_contains "$stderr" "the jobserver 4 slots that they did not have from it"
+	assert_contains "$stderr" "put 4 slots into the jobserver that they had not taken out"
 }
 
 @test "a run that is killed takes its jobserver along" {

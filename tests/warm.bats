@@ -249,12 +249,12 @@ C
 	log_says "no, the kernel has no PR_GET_TID_ADDRESS"
 	traced -f -qq -o /dev/null -e trace=pidfd_open -e inject=pidfd_open:error=ENOSYS "$FAIRPAR" --warm=sh --log log 'echo {}; :' ::: 1 >out
 	assert_eq "$(cat out)" 1
-	log_says "no, the system has no pidfd_open() for it"
+	log_says "no, the system has no pidfd_open()"
 }
 
 @test "refused: where the system executes no memfd" {
 	use_faults
-	FAIRPAR_FAULT=object:1+:EACCES refused "the system has no memfd for it" 'echo {}; :' ::: 1 2 3
+	FAIRPAR_FAULT=object:1+:EACCES refused "the system has no memfd_create()" 'echo {}; :' ::: 1 2 3
 	assert_lines 1 2 3
 }
 

@@ -321,7 +321,7 @@ static void child_reap(struct child *child, struct result *ret_result) {
 	} else if (marked == MARKED_FOR_CANCEL) {
 		ret_result->outcome = OUTCOME_CANCELLED;
 	} else if (marked == MARKED_FOR_MEMORY) {
-		ret_result->outcome = OUTCOME_SIGNAL; // even if it ended with exit 0: it was told to give up
+		ret_result->outcome = OUTCOME_SIGNAL; // even if the child exited with 0: it was told to end
 		ret_result->term_signal = ret_result->term_signal ? ret_result->term_signal : child->children->seq.steps[0].signal;
 		ret_result->out_of_memory = true;
 	} else if (ret_result->term_signal) {

@@ -2,7 +2,7 @@
 //
 // Its states:
 //   STARTING -> RUNNING | SPAWN_ERROR       RUNNING -> ENDING (timeout, cancel, want of memory) | EXITED
-//   ENDING -> EXITED                        EXITED -> DRAINED (at most DRAIN_GRACE later)
+//   ENDING -> EXITED                        EXITED -> DRAINED (DRAIN_GRACE_MS later at most)
 // A worker runs one child at a time, start to end, in child_run(); it waits for exactly that pid. Other threads only
 // see the table of running children, under its lock, where an entry is valid until just before the pid is reaped, so
 // no signal ever reaches a recycled pid.
@@ -65,7 +65,7 @@ void children_start_guardian(struct children *children);
 // below find it. At most five seconds: execve() of a file on a network server that is down may block for ever.
 void children_await_starts(struct children *children);
 
-// ---- signals to all ----
+// ---- signals to all running children ----
 
 // Sends `signal` to the group of every running child (SIGSTOP in place of SIGTSTP). Returns how many children run.
 unsigned children_signal(struct children *children, int signal);
@@ -103,7 +103,7 @@ void children_kill_orphans(struct children *children);
 // Sends SIGKILL to all processes with the cookie, running jobs too: the last thing before this process dies.
 void children_kill_with_cookie(struct children *children);
 
-// ---- looking at them ----
+// ---- looking at the running children ----
 
 // One running child as seen by children_each().
 struct child_view {
@@ -124,8 +124,8 @@ void children_each_stopped(struct children *children, void (*fn)(void *arg, cons
 
 // ---- for some children and not all; from the event loop ----
 
-// Begins to end the youngest running child that is neither a clean-up nor being ended already, for want of memory: its
-// result is OUTCOME_SIGNAL with out_of_memory. Returns its label (the caller frees), or NULL if there is none.
+// For want of memory, begins to end the youngest running child that is neither a clean-up command nor being ended already: the
+// child's result is OUTCOME_SIGNAL with out_of_memory. Returns its label (the caller frees), or NULL if there is no such child.
 char *children_evict_youngest(struct children *children);
 
 // Begins to end every running child, except clean-up commands, that has run for `limit` nanoseconds: its outcome is OUTCOME_TIMEOUT.

@@ -195,7 +195,7 @@ static void send_step(struct children *children, struct running_child *running, 
 	int signal = children->seq.steps[step].signal;
 	running->step = step;
 	running->step_due = term_seq_due(&children->seq, step, now);
-	if (running->marked == MARKED_FOR_TIME) { // descendants that left its group can only be found while it lives
+	if (running->marked == MARKED_FOR_TIME) { // descendants that left the child's group can be found only while it lives
 		pidfd_set_add_outside_group(&running->left_group, running->pid);
 	}
 	kill(running_target(running), signal);
@@ -380,7 +380,7 @@ void children_await_starts(struct children *children) {
 	mutex_unlock(&children->lock);
 }
 
-// ---- signals to all ----
+// ---- signals to all running children ----
 
 unsigned children_signal(struct children *children, int signal) {
 	mutex_lock(&children->lock);
@@ -465,7 +465,7 @@ uint64_t children_term_step(struct children *children, uint64_t now) {
 	return next;
 }
 
-// ---- one child and not all ----
+// ---- some children and not all ----
 
 char *children_evict_youngest(struct children *children) {
 	char *label = NULL;

@@ -124,7 +124,7 @@ void guardian_start(struct guardian *guardian) {
 	}
 	pid_t pid = daemon_spawn((char *[]){name, option, texts[0], texts[1], texts[2], texts[3], texts[4], NULL}, keep, nkeep);
 	close(ends[0]);
-	if (pid < 0) { // without a guardian the parent-death signal of each job must do
+	if (pid < 0) { // without a guardian the parent-death signal of each job must suffice
 		close(ends[1]);
 		return;
 	}

@@ -88,7 +88,7 @@ enum guardian_fd {
 	GUARDIAN_FDS,
 };
 
-// Sets the descriptor (-1: none) that guardians started from now on have open as `which`. It stays the caller's. From any
+// Sets the descriptor (-1: none) that guardians started from now on have open as `which`. `fd` stays the caller's. From any
 // thread.
 void guardian_keep(enum guardian_fd which, int fd);
 

@@ -25,7 +25,7 @@ enum {
 	FRESH_MS = 250,      // how long a reading is used; jobs that start meanwhile count as if they had used nothing yet
 	WANT_SAMPLE_MS = 10, // the least pause between two looks at the running jobs
 	SAMPLE_PART = 50,    // the pause after a look is at least this many times as long as the look took
-	ALONE_MS = 5000,     // for so long after no job runs any more (others may wait) only a job that one of these awaits may start alone
+	ALONE_MS = 5000,     // for so long after the last running job has ended or begun to wait, only an awaited job may start alone
 };
 void memory_init(struct memory *memory) {
 	*memory = (struct memory){.meminfo = "/proc/meminfo", .groups_root = "", .root = {.fd = -1}};
@@ -338,7 +338,7 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 			mutex_lock(&memory->lock); // and try again
 		} else if (!first || claim->starts_alone || memory->nadmitted > 0 || seen != memory->nchanges
 		           || atomic_exchange(&memory->has_waited, true)) {
-			while (seen == memory->nchanges && cond_wait_until(&memory->changed, &memory->lock, again)) { // at `again` others may need less
+			while (seen == memory->nchanges && cond_wait_until(&memory->changed, &memory->lock, again)) { // at `again`, looks anew
 			}
 		} else {
 			uint64_t available = memory->available;
@@ -691,7 +691,7 @@ void memory_ledger_publish(struct memory_ledger *ledger, const struct memory_ent
 	atomic_store(&own->reserved, entry->reserved);
 }
 
-// Does the other process wait for memory, and this one not, or since later? Then this one leaves the memory to it.
+// Returns whether the other process waits for memory, and this one does not wait, or began to wait later.
 static bool is_behind(const struct shared_entry *own, const struct shared_entry *other) {
 	uint64_t since = atomic_load(&own->since), theirs = atomic_load(&other->since);
 	return atomic_load(&other->wants) > 0 && (atomic_load(&own->wants) == 0 || theirs < since || (theirs == since && other < own));
@@ -733,6 +733,6 @@ struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t u
 		others.bytes += (needs > has ? needs - has : 0) + (is_behind(ledger->own, entry) ? atomic_load(&entry->wants) : 0);
 		others.has_jobs = true;
 	}
-	others.has_jobs = others.has_jobs && !is_below; // else the job in which this process runs would wait for the others
+	others.has_jobs = others.has_jobs && !is_below; // in another one's job, this process may start a job alone: that job waits for it
 	return others;
 }

@@ -1,8 +1,8 @@
 // Holds jobs back until there is memory for them. A job may declare its need (`memory` of a manifest): a cgroup v2 then limits it,
 // where fairpar has a cgroup of its own. With --memory=auto the need of other jobs is learned from their batch.
 //
-// A job starts when the available memory holds its need and what the running jobs need and do not have yet; first come, first
-// served. A job with a declared need may wait until other programs free memory, too; if it needs more than the machine has, it runs
+// A job starts when the available memory is enough for its need and for what the running jobs need and do not have yet; first come, first
+// served. A job with a declared need may also wait for memory that other programs use; if it needs more than the machine has, it runs
 // alone.
 //
 // The learned need is the most that one of the last 50 jobs of the batch had, and an eighth more. Until three jobs of the batch have
@@ -28,7 +28,7 @@ enum { MEMORY_LAST = 50 };
 
 // How much memory the jobs of a batch had. Zeroed: nothing is known. Guarded by the lock of `struct memory`.
 struct memory_learned {
-	uint64_t last[MEMORY_LAST];     // bytes that the last jobs to end had, in a ring
+	uint64_t last[MEMORY_LAST];     // bytes that each of the jobs that ended last had, in a ring
 	uint64_t ended;                 // how many jobs have ended
 	unsigned running, suspended;    // number of admitted jobs: those that do not wait for other jobs, and those that do
 	atomic_uint_least64_t most;     // the greatest of `last`. Read without a lock
@@ -42,7 +42,7 @@ struct memory {
 	uint64_t nchanges;      // counts the changes of anything that waiting claims look at
 	enum memory_mode mode;  // found out by the first claim with a declared need
 	bool proven;            // a job has entered a cgroup
-	atomic_bool has_waited, has_exceeded, has_missed; // the message was printed: a job waits; needs too much; no figures are there
+	atomic_bool has_waited, has_exceeded, has_missed; // a message has said that a job waits; that a job needs too much; that figures are missing
 	const char *meminfo;    // path of the file /proc/meminfo, or of another one in tests
 	const char *asked_root; // $FAIRPAR_CGROUP_ROOT, or NULL
 	const char *groups_root; // the argument of memory_room_observe(), or NULL: the limits of cgroups do not count
@@ -63,9 +63,9 @@ struct memory {
 
 // What one job needs: child_config.claim. A zeroed claim is closed.
 struct memory_claim {
-	uint64_t bytes;     // the need that the job declares; 0: `learned` says the need
+	uint64_t bytes;     // the need that the job declares; 0: the need is the one that `learned` shows
 	struct memory_learned *learned; // what was learned of the job's batch, borrowed; NULL: nothing is learned from the job. Set by the caller
-	uint64_t expected;  // the most bytes that a job of its batch had had when this job started
+	uint64_t expected;  // the most bytes that any job of the batch had used before this job started
 	const char *label;  // the job's label, for messages; borrowed
 	const void *origin; // child_config.origin, for memory_set_waiting(). Set by the caller
 	const atomic_bool *awaited; // NULL, or true while another job waits for this one, which then goes before others. Set by the caller
@@ -181,7 +181,7 @@ struct memory_others {
 	bool has_jobs;       // others have jobs, or wait before this process: only a job that fits starts. False if this process runs in a job of theirs
 };
 
-// Sums up the entries of the others, except for those in whose jobs this process runs, since they only wait. `unknown`: the need to assume for each
-// job whose need is not known; 0: that of the largest job of all. With `samples` the memory that the others have is subtracted, which takes some
+// Sums up the entries of the other processes, but not of those in whose jobs this one runs, as such a job only waits. `unknown`: the need of each
+// job whose need is not known; 0: it is that of the largest job. With `samples` the memory that the others have is subtracted, which takes some
 // system calls for each of their processes; else all that they have reserved counts.
 struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t unknown, bool samples);

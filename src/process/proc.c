@@ -1,4 +1,4 @@
-// Files that the kernel makes: reads them whole, and finds in them a number, or the directories of this process's cgroups.
+// Reads whole files of /proc and of cgroups, finds numbers in them, and finds the directories of this process's cgroups.
 
 #include "process/proc.h"
 

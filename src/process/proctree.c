@@ -1,4 +1,4 @@
-// Finds the descendants of a process in /proc, for those that a signal to the job's process group does not reach.
+// Finds the descendants of a process in /proc, as a signal to the process group of a job does not reach all of them.
 
 #include "process/proctree.h"
 

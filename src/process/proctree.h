@@ -101,8 +101,8 @@ void proctree_kill_marked(const struct marked *marked, unsigned most_ms);
 // group, but not its leader; or -1 if there is none. The leader must not have been reaped. The caller closes the pidfd.
 int proctree_open_orphan(pid_t group);
 
-// True if the threads of this process alone reach the user's limit of processes (RLIMIT_NPROC): then no other process makes room
-// by its end.
+// True if the threads of this process alone reach the user's limit of processes (RLIMIT_NPROC): then no process can be started,
+// even when others end.
 bool proctree_fills_limit(void);
 
 // pidfd_open(2), which has no name in older C libraries.

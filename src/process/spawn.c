@@ -142,7 +142,7 @@ UNCHECKED static int child_bind_life(struct exchange *x) {
 		return 0;
 	}
 	if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
-		return 0; // a sandbox refuses it; there is still the guardian
+		return 0; // a sandbox refuses this call; there is still the guardian
 	}
 	// if the parent died before prctl(), no signal comes any more
 	return syscall(SYS_getppid) == x->config->world->pid ? 0 : fail(x, SPAWN_CLONE, ESRCH);
@@ -235,7 +235,7 @@ UNCHECKED static int child_main(void *arg) {
 			fail(x, SPAWN_EXEC, errno);
 		}
 	}
-	// the memory is the parent's: nothing of it may be flushed or torn down here
+	// the memory is the parent's: exit() must not run here, as it would flush the parent's buffers
 	syscall(SYS_exit_group, 127);
 	return 127;
 }
@@ -379,7 +379,7 @@ int daemon_start(char *const *argv, const int *keep, unsigned nkeep) {
 	if (reaps) {
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	}
-	errno = pid < 0 ? error : WIFSIGNALED(status) ? ESRCH : EAGAIN; // it was killed; or its fork() has failed
+	errno = pid < 0 ? error : WIFSIGNALED(status) ? ESRCH : EAGAIN; // ESRCH: the process was killed; EAGAIN: its fork() has failed
 	return pid > 0 && status == 0 ? 0 : -1;
 }
 

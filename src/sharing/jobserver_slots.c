@@ -36,7 +36,7 @@ struct jobserver_slots {
 
 	// a server
 	struct jobserver_spare *spare; // in a pool
-	unsigned out;              // of the event loop: number of slots that are tokens now, in the pipe or with jobs
+	unsigned out;              // for the event loop: number of slots that are tokens now, in the pipe or with jobs
 	atomic_uint running;       // jobs that may have tokens
 	atomic_uint_least64_t begun; // how many such jobs have begun so far
 };
@@ -160,9 +160,9 @@ static void put_surplus_of_server(struct jobserver_slots *slots) {
 
 static void warn_of_missing(int missing) {
 	if (missing > 0) {
-		diag_warn("jobs have not given back %d of the slots that they had from the jobserver", missing);
+		diag_warn("jobs have not given back %d of the slots that they took from the jobserver", missing);
 	} else if (missing < 0) {
-		diag_warn("jobs have given the jobserver %d slots that they did not have from it", -missing);
+		diag_warn("jobs have put %d slots into the jobserver that they had not taken out", -missing);
 	}
 }
 
@@ -305,7 +305,7 @@ enum jobserver_found jobserver_slots_connect(const struct options *options, unsi
 	if (error) {
 		*ret_why = say_why(&flags, error);
 	}
-	if (!*ret_slots) { // cargo names its own jobserver to the programs that it starts in CARGO_MAKEFLAGS
+	if (!*ret_slots) { // cargo names its own jobserver in CARGO_MAKEFLAGS
 		jobserver_flags_fini(&flags);
 		*ret_slots = connect_by("CARGO_MAKEFLAGS", &flags, &ignored);
 	}

@@ -76,7 +76,7 @@ int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which);
 void jobserver_slots_tick(struct jobserver_slots *slots, bool readable);
 
 // jobserver_slots_return() puts back all tokens of a client; a server warns if jobs have put in more tokens than they took.
-// Called when the worker pool is gone. jobserver_slots_close() frees, when no job runs any more. Both are NULL-safe.
+// Called when the worker pool is gone. jobserver_slots_close() frees `slots`, when no job runs any more. Both are NULL-safe.
 void jobserver_slots_return(struct jobserver_slots *slots);
 void jobserver_slots_close(struct jobserver_slots *slots);
 

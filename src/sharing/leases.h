@@ -86,7 +86,7 @@ void leases_return_surplus(struct leases *leases);
 // Asks the server for the run's rank among the waiting clients; leases_tick() prints the answer on stderr.
 void leases_ask_rank(struct leases *leases);
 
-// Returns the pool whose slots the run waits for while it has none; or NULL.
+// Returns the name of the pool that the run waits for while it has no slot; or NULL.
 const char *leases_awaited_pool(struct leases *leases);
 
 // For the event loop: leases_fd() returns the descriptor to poll for POLLIN, or -1. leases_tick() handles what the server has
@@ -100,5 +100,5 @@ void leases_send_observation(struct leases *leases, const struct observation *ob
 // reader of the output may be waiting for a slot. NULL-safe.
 void leases_return(struct leases *leases);
 
-// Closes the connection, and frees. Called when no job runs any more. NULL-safe.
+// Closes the connection, and frees the struct. Called when no job runs any more. NULL-safe.
 void leases_close(struct leases *leases);

@@ -48,7 +48,7 @@ struct nested {
 	cond changed;
 	struct list attempts;      // attempts that run
 	struct list ended;         // attempts that have ended, but whose slots are still lent
-	struct sessions sessions;  // of the event loop
+	struct sessions sessions;  // of the fairpars in jobs; for the event loop
 	struct connections connections;
 	struct lease_client *own;  // the run itself as a client, which holds the leases of its jobs
 	unsigned slots;            // number of slots in the table: leases of jobs, and slots that items lend

@@ -120,5 +120,5 @@ struct live_attempt *nested_find(const struct nested *nested, uint64_t number);
 // Returns the attempt that follows `attempt` in the table (for NULL the first one), or NULL after the last. With the lock.
 struct live_attempt *nested_next(const struct nested *nested, const struct live_attempt *attempt);
 
-// Closes the socket and frees. Called when no job runs any more and the pool is gone. NULL-safe.
+// Closes the socket and frees the struct. Called when no job runs any more and the worker pool is gone. NULL-safe.
 void nested_close(struct nested *nested);

@@ -19,7 +19,7 @@
 void pool_client_add_rank(struct buf *buf, const char *what, const char *pool, const struct client_event *event) {
 	static const char *const endings[] = {"th", "st", "nd", "rd"};
 	unsigned last = event->rank % 10, teens = event->rank / 10 % 10;
-	buf_printf(buf, "%s slot of %s%s: %u%s of %u", what, pool ? "pool " : "the run that it is started in", pool ? pool : "",
+	buf_printf(buf, "%s slot of %s%s: %u%s of %u", what, pool ? "pool " : "the run in whose job this one runs", pool ? pool : "",
 	           event->rank, endings[last < 4 && teens != 1 ? last : 0], event->waiting);
 	if (event->text[0]) {
 		buf_printf(buf, ", held by %s", event->text);

@@ -223,7 +223,7 @@ static int connect_again(struct client *client) {
 static void tell_why(const struct client *client) {
 	const char *pool = client->config.pool;
 	if (client->config.says) {
-		diag_note("waits for the %s%s: %s", pool ? "server of pool " : "run that it is started in", pool ? pool : "",
+		diag_note("waits for the %s%s: %s", pool ? "server of pool " : "run in whose job this one runs", pool ? pool : "",
 		          client->awaits_lock ? "another process starts or ends it" : "it does not answer");
 	}
 }
@@ -370,7 +370,7 @@ static void forget_held(struct client *client, uint64_t number) {
 	}
 }
 
-// Handles a frame of the server. Returns the event that tells the owner of the client of it, or CLIENT_NOTHING.
+// Handles a frame of the server. Returns the event that follows for the owner of the client, or CLIENT_NOTHING.
 static struct client_event on_frame(struct client *client, const struct frame *frame, const char *text) {
 	struct client_event event = {.type = CLIENT_NOTHING, .rank = (unsigned)frame->a, .taken = (unsigned)frame->a, .waiting = (unsigned)frame->b};
 	struct held *held;
@@ -513,7 +513,7 @@ bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, st
 		client_release(client, number);
 		return false;
 	}
-	if (nonce) { // a client below that job may wait until the job has a lease again
+	if (nonce) { // tells the server, as a client below that job may be waiting until the job has a lease again
 		send_use(client, held);
 	}
 	return true;

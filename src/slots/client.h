@@ -50,7 +50,7 @@ enum client_event_type {
 	CLIENT_RENEWED,        // the client is connected to another server, as the last one has ended: leases that were not in use are void
 	CLIENT_RANK,           // the client's rank in the queue: `rank` of `waiting`; `text` says who holds the slots
 	CLIENT_REPORT,         // what client_ask() asked for: `taken` slots, `waiting` clients, lines of `text`
-	CLIENT_SLOTS,          // client_slots() and client_why() have changed
+	CLIENT_SLOTS,          // client_state.slots and client_state.why have changed
 	CLIENT_OBSERVE,           // the server asks what this client sees of its jobs
 	CLIENT_LOST,           // there is no server any more: `text` says why. No lease comes, and no server knows of those in use
 };

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// How long a client has to say who it is (HELLO). Then it is disconnected, because it takes up the place of another
-// client; a client that was stopped meanwhile connects again.
+// How long a client has to say who it is (HELLO). After that time a silent client is disconnected, because it takes up the
+// place of another one; a client that was stopped meanwhile (SIGSTOP) connects again.
 #define CONNECTIONS_SILENT (5 * NS_PER_S)
 
 enum { LISTENERS = 3 };        // a socket file, a name in the abstract namespace, and for a run the socket of its name

@@ -4,7 +4,7 @@
 //   client -> run                                             run -> client
 //   ADD      a, b who asks; text: struct control_job          ADDED      text: its ID
 //   WAIT     a, b who asks; c WAIT_ANY; text: IDs             ENDED      a the exit status; text: the ID, with WAIT_ANY
-//   CANCEL   a, b who asks; text: IDs, or with c CANCEL_BATCH CANCELLED  a how many
+//   CANCEL   a, b who asks; text: IDs, or with c CANCEL_BATCH CANCELLED  a how many jobs
 //            the name of a batch
 //   LOOK     a, b who asks; c LOOK_JSON                       REPORT     text
 //                                                             REFUSED    why, as text

@@ -169,7 +169,7 @@ static bool is_above(double more, double less, double count, double deviations) 
 	return over > 0 && over * over > deviations * deviations * (count + 1);
 }
 
-// Follows the states of jobs: more slots while there is room on the processors and jobs sleep, or while there are fewer slots
+// Adapts `slots` to the states of jobs: more slots while there is room on the processors and jobs sleep, or while there are fewer slots
 // than processors, whatever other programs do there; else fewer, if too many jobs want a processor. Jobs that start together also
 // compute together: so whether there are too many is judged only after they have had time to differ.
 static void follow_jobs(struct controller *controller, const struct controller_observation *observation) {
@@ -211,7 +211,7 @@ static void back_off(struct controller *controller, unsigned slots, enum control
 	controller->ceiling_ns = controller->ceiling_ns * 2 < MOST_CEILING_NS ? controller->ceiling_ns * 2 : MOST_CEILING_NS;
 }
 
-// Takes one step down if all tasks wait for memory or a disk; then jobs have time to end before the next step. Returns whether all tasks wait.
+// Lowers `slots` by one step if all tasks wait for memory or a disk; jobs have time to end before the next step. Returns whether all tasks wait.
 static bool brake(struct controller *controller, const struct controller_observation *observation) {
 	bool memory = observation->pressure.memory_full > BRAKE_MEMORY;
 	unsigned base = memory ? 1 : whole_cpus(observation->cpus);

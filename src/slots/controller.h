@@ -85,7 +85,7 @@ uint64_t controller_resume(struct controller *controller, uint64_t now);
 // Decides from the observation how many slots there are from now on (controller->slots). Returns when to sample again.
 uint64_t controller_decide(struct controller *controller, const struct controller_observation *observation);
 
-// How much work each job of a batch counts as, however long the load makes it take: the mean time of the first jobs of the batch.
+// The amount of work that each job of a batch counts as, even if it takes longer under load: the mean time of the batch's first jobs.
 struct controller_batch {
 	double mean_ns;
 	unsigned n;
@@ -94,9 +94,9 @@ struct controller_batch {
 // A job of the batch has ended after `wall_ns`. Returns what the job adds to controller_observation.work_ns.
 double controller_work(struct controller_batch *batch, double wall_ns);
 
-// Returns how many slots a sample stands for in which `sampled` of `jobs` jobs had a process. `taken`: slots that are taken; `width`: the slots of
+// Returns how many slots a sample stands for, if `sampled` of the `jobs` jobs had a process. `taken`: slots that are taken; `width`: the slots of
 // the jobs together, which may be fewer (a slot is between two jobs) or more (a job lends its slots). The smaller of the two counts.
 double controller_sampled_slots(unsigned taken, unsigned width, unsigned jobs, unsigned sampled);
 
-// For the log: "jobs sleep" and so on.
+// Returns the reason in words, such as "jobs sleep", for the log. Static text.
 const char *controller_reason_name(enum controller_reason reason);

@@ -242,7 +242,7 @@ static uint32_t lendable(const struct lease *lender, const struct lease_client *
 	return lender->width - lender->lent >= width ? width : 0;
 }
 
-// Can the lease be lent out of the other one, whole?
+// Can all slots of `lease` be lent out of `lender`?
 static bool can_be_lent(const struct lease *lender, const struct lease *lease) {
 	const struct lease *above = lender;
 	while (above && above != lease) {

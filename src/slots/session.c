@@ -516,7 +516,7 @@ uint64_t sessions_step(struct sessions *sessions, bool quiet, uint64_t now) {
 	end_recovery(sessions, quiet, now);
 	end_observation(sessions, now);
 	if (finds_slots(sessions) && sessions->sampling == SAMPLING_IDLE && lease_is_awaited(sessions->table)) {
-		// a client comes after a time in which none has waited: its jobs may behave differently from those that were sampled. So the
+		// a client waits after a time in which none did: its jobs may behave differently from those that were sampled. So the
 		// number of slots becomes that of the processors, or a few more than are taken
 		struct lease_stat stat;
 		lease_stat(sessions->table, &stat);

@@ -48,7 +48,7 @@ struct session {
 	char *dir, *label;
 	uint32_t pid;
 	int peer;                  // pid of the client, as the kernel says, or 0
-	uint64_t since;            // when it connected; or, after its HELLO, when it said that
+	uint64_t since;            // when the client connected; once it has sent its HELLO: when that came
 	bool has_lost_lease;       // it has named no lease that it runs on, but a process above it may have one
 	bool closed;               // the client has gone, and the session waits for the end of its processes
 	bool shows_rank;
@@ -77,7 +77,7 @@ struct sessions {
 	unsigned n;
 	bool recovering;
 	uint64_t recovery_end;
-	bool others_wait;        // set by the owner: something else than a client waits for the slots
+	bool others_wait;        // set by the owner: something other than a client waits for the slots
 	// For the owner to set, or NULL: gets the lease that a client says it runs on. If the table does not have the
 	// lease, puts it there by lease_hold(); or returns false: the client is refused.
 	bool (*find_lease)(void *arg, struct lease_id id);
@@ -107,8 +107,8 @@ void sessions_fini(struct sessions *sessions, uint64_t now);
 // Tells the clients the number of slots and the reason of its change. With config.is_told.
 void sessions_announce(struct sessions *sessions, unsigned slots, enum controller_reason reason);
 
-// A client has connected by the socket `fd`, which is the session's from now on; -1 in tests. `peer` is its process, as the
-// kernel says, or 0. Returns NULL if there are too many.
+// To be called when a client has connected by the socket `fd`, which is the session's from now on; -1 in tests. `peer` is the pid of
+// the client, as the kernel says, or 0. Returns NULL if there are too many sessions.
 struct session *session_open(struct sessions *sessions, int fd, int peer, uint64_t now) FP_NODISCARD;
 
 // Handles a frame of the client. `fd`: a descriptor that came with the frame, which is the session's from now on, or -1. Returns
@@ -120,7 +120,7 @@ bool session_input(struct session *session, const struct frame *frame, const cha
 // Returns true when the session was freed.
 bool session_close(struct session *session, uint64_t now) FP_NODISCARD;
 
-// The i-th process of the session has ended (its descriptor was readable): its lease comes back. Returns true if the session was freed.
+// To be called when the i-th process of the session has ended (its pidfd is readable): its lease comes back. Returns true if the session was freed.
 bool session_process_ended(struct session *session, unsigned i, uint64_t now) FP_NODISCARD;
 
 // Does what follows from the frames: grants leases, takes them back, and tells the clients. `quiet`: no client had

@@ -161,7 +161,7 @@ void job_spec_add_item(struct buf *vars, const struct record *record) {
 	}
 }
 
-// Returns the path of this process's directory: $PWD if it is one, which may lead over symbolic links.
+// Returns a path of this process's directory: $PWD if that leads there, perhaps over symbolic links; else as getcwd().
 static char *current_dir(void) {
 	struct stat named, here;
 	const char *name = getenv("PWD");

@@ -83,7 +83,7 @@ __attribute__((constructor)) static void count_fds(void) {
 	server.nfds = count_entries("/proc/self/fd");
 }
 
-// Finds where the parts of the process lie in memory: who moves the arguments must tell the kernel all of them (/proc/PID/cmdline and environ).
+// Finds where the parts of the process lie in memory: to move the arguments (/proc/PID/cmdline, environ), a process must tell the kernel all parts.
 static bool find_layout(void) {
 	char text[2048];
 	unsigned long field[52] = {0};

@@ -86,7 +86,7 @@ static const char *unfit_text(int unfit) {
 	case WARM_FIT:            return NULL;
 	case WARM_HAS_THREADS:    return "it starts threads before main()";
 	case WARM_HAS_FDS:        return "it opens files before main()";
-	case WARM_NO_TABLE:       return "no memory for it";
+	case WARM_NO_TABLE:       return "there is no memory for a server";
 	case WARM_NO_TID_ADDRESS: return "the kernel has no PR_GET_TID_ADDRESS";
 	case WARM_NO_LAYOUT:      return "the kernel has no PR_SET_MM_MAP";
 	default:                  return "its server does not answer";
@@ -183,7 +183,7 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 	*server = (struct warm_server){.pidfd = -1, .socket = -1, .guardian = guardian};
 	// `object` is the lowest free descriptor: servers must not take the descriptors that starts of jobs need
 	bool is_tight = object >= 0 && (rlim_t)object >= job->world->nofile.rlim_cur / FDS_SHARE;
-	*ret_why = object < 0 ? "the system has no memfd for it" : is_tight ? "few descriptors are free" : "no memory for it";
+	*ret_why = object < 0 ? "the system has no memfd_create()" : is_tight ? "few descriptors are free" : "there is no memory for a server";
 	if (object >= 0 && !is_tight && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0
 	    && setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) == 0) {
 		server->socket = ends[0];
@@ -195,7 +195,7 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 	fd_close(&object);
 	int probe = *ret_why ? -1 : pidfd_open_pid(server->pid); // jobs are waited for by pidfds
 	if (!*ret_why && probe < 0) {
-		*ret_why = "the system has no pidfd_open() for it";
+		*ret_why = "the system has no pidfd_open()";
 	}
 	fd_close(&probe);
 	if (!*ret_why) {
@@ -347,7 +347,7 @@ static const char *refuse_elf(int fd) {
 
 const char *fitness_refusal(const char *path) {
 	if (sizeof(ElfW(Ehdr)) > server_so_size) {
-		return "this fairpar was built without it";
+		return "this fairpar was built without warm shells";
 	}
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	const char *why = fd < 0 ? "its file cannot be read" : refuse_elf(fd);

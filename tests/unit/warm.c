@@ -9,7 +9,7 @@ static void test_object(void) {
 	if (server_so_size > 0) {
 		check(server_so_size > sizeof(ElfW(Ehdr)));
 	} else { // with another C library, or static
-		check_string(fitness_refusal("/bin/sh"), "this fairpar was built without it");
+		check_string(fitness_refusal("/bin/sh"), "this fairpar was built without warm shells");
 	}
 }
 

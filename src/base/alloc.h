@@ -49,7 +49,7 @@ void free_later(void *mem);
 // Returns a zeroed object of the named type. The caller frees it.
 #define NEW(type) ((type *)xcalloc(1, sizeof(type)))
 
-// Grows the array `*mem`, which has room for `*cap` elements of `size` bytes, until it has room for `need`, at least doubling it.
+// Makes room for `need` elements of `size` bytes in the array `*mem`, which has room for `*cap`; an array that is too small at least doubles.
 void grow_array(void *mem, size_t *cap, size_t need, size_t size);
 
 // Arrays of `n` elements of `size` bytes; each element begins with its id, a uint64_t, and the elements are sorted by id. ids_index()

@@ -110,7 +110,7 @@ size_t link_climbs(const char *target) {
 
 void remove_file(const char *dir, const char *name) {
 	int fd = open_base_dir(dir, /* makes */ false);
-	FP_CLEANUP(free_later) char *path = xstrdup(name + (strncmp(name, "./", 2) == 0 ? 2 : 0)); // allocated, as it may be as long as a path can be
+	FP_CLEANUP(free_later) char *path = xstrdup(name + (strncmp(name, "./", 2) == 0 ? 2 : 0)); // allocated, as a path may have any length
 	bool goes_on = fd >= 0 && (unlinkat(fd, path, 0) == 0 || errno == ENOENT);
 	for (char *slash; goes_on && (slash = strrchr(path, '/'));) {
 		*slash = '\0';

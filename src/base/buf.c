@@ -129,7 +129,7 @@ char *buf_take(struct buf *buf) {
 }
 
 size_t utf8_decode(const char *mem, size_t len, uint32_t *ret_char) {
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // the least character that takes so many bytes
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // by the number of bytes: the least character that takes so many
 	const unsigned char *s = (const unsigned char *)mem;
 	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
 	if (n == 0 || n > len) {
@@ -223,7 +223,7 @@ struct arena_block {
 // Returns `size` bytes at a multiple of `align`, which are zero: xcalloc() makes the blocks, and no byte is handed out twice. A piece that
 // is large compared with the next block gets a block of its own, and what is left of the newest block stays in use.
 static char *carve(struct arena *arena, size_t size, size_t align) {
-	size_t pad = (size_t)(-(uintptr_t)arena->at % align); // texts leave the free part at any address
+	size_t pad = (size_t)(-(uintptr_t)arena->at % align); // behind a text, the free part begins at any address
 	if (pad + size <= arena->left) {
 		char *piece = arena->at + pad;
 		arena->at = piece + size;

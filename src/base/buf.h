@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Any bytes, NUL included; `data[len]` is always NUL once there is memory.
+// A string of any bytes, NUL included; `data[len]` is always NUL once there is memory.
 struct buf {
 	char *data;  // NULL until the first append
 	size_t len;  // bytes in use
@@ -82,12 +82,12 @@ int read_to_end(int fd, struct buf *into, size_t most) FP_NODISCARD;
 
 // ---- memory that is freed all at once ----
 
-// Hands out pieces of large blocks.
+// An allocator that hands out pieces of large blocks.
 struct arena {
 	struct arena_block *blocks; // the newest first
 	char *at;                   // where the free part of the newest block begins
 	size_t left;                // bytes of the free part
-	size_t next;                // bytes of the next block; 0: there was none yet
+	size_t next;                // bytes of the next block; 0: there is no block yet
 };
 
 #define ARENA_INIT {NULL, NULL, 0, 0}

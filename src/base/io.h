@@ -26,7 +26,7 @@ bool call_is_refused(int error);
 // Like read(2), but tried again after EINTR.
 ssize_t read_some(int fd, void *mem, size_t len) FP_NODISCARD;
 
-// Opens a pipe. Our end (`own`: 0 the one to read, 1 the one to write) is non-blocking, the other one is not; both are
+// Opens a pipe. Our end (`own`: 0 the read end, 1 the write end) is non-blocking, the other end is not; both are
 // close-on-exec and the caller's. Returns 0, or -1 with errno.
 int pipe_open(int own, int *ret_own, int *ret_others) FP_NODISCARD;
 

@@ -105,7 +105,7 @@ static bool accept(struct json_reader *reader, char c) {
 
 // ---- strings ----
 
-// The four hexadecimal digits at `s`, or -1.
+// Returns the number that the four hexadecimal digits at `s` stand for, or -1.
 static long hex4(const char *s) {
 	const char digits[] = {s[0], s[1], s[2], s[3], '\0'};
 	return strspn(digits, "0123456789abcdefABCDEF") == 4 ? strtol(digits, NULL, 16) : -1;

@@ -13,8 +13,8 @@ uint64_t hash_bytes(const void *mem, size_t len, uint64_t seed) {
 	return hash;
 }
 
-// Returns the hash, mixed so that its low bits depend on all of it. Texts chosen to collide would need the seed, which differs
-// from run to run (an address of the heap).
+// Returns the hash, mixed so that its low bits depend on all of it. To choose texts that collide one would need the seed,
+// which is an address of the heap and differs from run to run.
 static uint32_t hash_text(const struct map *map, const char *text, size_t len) {
 	uint64_t hash = hash_bytes(text, len, map->seed);
 	hash = (hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15); // the golden ratio (Knuth, TAOCP vol. 3, 6.4)
@@ -26,7 +26,7 @@ void map_fini(struct map *map) {
 	*map = (struct map)MAP_INIT;
 }
 
-// The entry that has the text, or the free one where it would go.
+// Returns the entry that has the text, or the free entry where the text would go.
 static struct map_entry *find(const struct map *map, const char *text, size_t len, uint32_t hash) {
 	for (size_t i = hash & (map->cap - 1);; i = (i + 1) & (map->cap - 1)) {
 		struct map_entry *entry = &map->entries[i];

@@ -30,7 +30,7 @@ void pathname_add(struct buf *buf, const char *text, size_t len) {
 	}
 }
 
-// Appends the name. If it is longer than `max`, cuts it, but never within a character or an escape, and adds its hash.
+// Appends the name. If it is longer than `max`, cuts it, but never within a character or an escape, and adds the hash of all of it.
 static void add_fitting(struct buf *buf, const char *name, size_t len, size_t max) {
 	char hex[SHA256_HEX + 1];
 	size_t keep = max - 2 - SHA256_HEX, slashes = 0;

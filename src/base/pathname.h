@@ -20,7 +20,7 @@ void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint3
 
 // Shortens each component that is longer than NAME_MAX, in the path from offset `below` on. If the path does not end in a slash,
 // its last component names a file: room is left for .err or .seq behind it, and a name that could be taken for the .err or .seq
-// file of another item gets a backslash before its last four bytes. `tail`: all paths end in the same so many bytes.
+// file of another item gets a backslash before its last four bytes. The last `tail` bytes are the same in the paths of all items.
 void pathname_fit(struct buf *path, size_t below, size_t tail);
 
 // Writes the SHA-256 of the bytes (FIPS 180-4) in hexadecimal, as sha256sum prints it, and a NUL.

@@ -17,7 +17,7 @@ int tmpfile_open_in_memory(const char *name, const char *dir) FP_NODISCARD;
 // Appends a name by which this process and others can open the file as long as this process has the descriptor open.
 void tmpfile_add_name(struct buf *buf, int fd);
 
-// $TMPDIR if it is set and not empty (and the process is not set-id), else `fallback`. Borrowed.
+// Returns $TMPDIR if it is set and not empty (and the process is not set-id), else `fallback`. Borrowed.
 const char *tmpfile_dir(const char *fallback);
 
 // ---- memory that one process makes and others map ----

@@ -99,8 +99,8 @@ static bool is_end_pending(void) {
 	return is_pending;
 }
 
-// Returns the timeout for poll() up to the limit, in ms; without a limit, if a signal is to end the run, up to one second after *own, the
-// time of the first such call (0: this one). Returns 0 if the time has passed; without such a time -1, or RECHECK_MS without `has_fd`.
+// Returns how long poll() may wait, in ms, at most RECHECK_MS; 0: the time is over. The time ends at the limit; without a limit, if a signal is to
+// end the run, a second after *own, which the first such call sets. Else returns -1, or RECHECK_MS if no descriptor (`has_fd`) wakes the thread.
 static int time_left(uint64_t *own, bool has_fd) {
 	uint64_t limit = write_limit();
 	if (limit == TIME_NEVER && (is_hastened || (signals_fd >= 0 && is_end_pending()))) {

@@ -28,7 +28,7 @@ bool option_results_is_table(const char *path) {
 // A file that is written for an option, or read for one.
 struct named_file {
 	enum option_id option;     // the option that names the file
-	const char *read_as;       // of a file that is read: what messages call it; NULL: it is written
+	const char *read_as;       // what messages call a file that is read; NULL: the file is written
 	const char *path;          // NULL: the file is only a descriptor
 	int fd;                    // the descriptor that the name stands for, or -1
 	char *ends_at;             // owned: the end of the symbolic links, if the file does not exist yet; or NULL

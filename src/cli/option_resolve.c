@@ -116,7 +116,7 @@ static int resolve_csv(struct options *o) {
 static int resolve_items(struct options *o) {
 	o->input.delimiter = o->given[OPT_NULL] ? '\0' : o->input.delimiter;
 	o->input.end = o->input.end && *o->input.end ? o->input.end : NULL;
-	o->input.trim = o->input.trim > TRIM_BOTH || (o->colsep_given && !o->given[OPT_TRIM]) ? TRIM_BOTH : o->input.trim; // rl means lr
+	o->input.trim = o->input.trim > TRIM_BOTH || (o->colsep_given && !o->given[OPT_TRIM]) ? TRIM_BOTH : o->input.trim; // the word rl means lr
 	const char *colsep = o->colsep_given ? o->colsep_given : o->input.header || o->header_files ? "\\t" : NULL;
 	if (o->given[OPT_CSV]) {
 		return resolve_csv(o);

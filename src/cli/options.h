@@ -141,7 +141,7 @@ struct options {
 	const char **names;              // names of the batches to run, in argv; without names: all batches
 	size_t nnames;
 	bool check;                      // --check
-	enum manifest_listing listing;   // of --list
+	enum manifest_listing listing;   // the form of --list
 
 	struct semaphore_options sem;
 	struct pool_options pool;
@@ -175,7 +175,7 @@ struct options {
 	bool tee;
 	const char *tee_file;           // of --pipe-part --tee
 	uint64_t records, lines;         // -N and -L: how many records or lines a block has; or 0
-	const char *header_text;         // --header with --pipe, or NULL
+	const char *header_text;         // --header as given, or NULL
 
 	// scheduling
 	const char *jobs;                // -j as given, or NULL; slots_parse() reads it once limits are raised

@@ -38,7 +38,7 @@ static void add_seconds(struct buf *buf, uint64_t ns) {
 	buf_printf(buf, "<td class=\"n\">%llu.%03llu</td>", ull(ns / 1000000000), ull(ns / 1000000 % 1000));
 }
 
-// Adds the row of a job by its end, what all of its attempts took, and the command that is shown.
+// Adds the row of a job: its end, the sums over all of its attempts, and the command that the row shows.
 static void add_row(struct rows *rows, const struct event_job_end *end, const struct running_sum *sum, const char *command, size_t len) {
 	char how[80];
 	struct buf *buf = &rows->text;

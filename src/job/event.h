@@ -26,7 +26,7 @@ enum event_kind {
 	EVENT_JOB_END,      // the end of such an attempt; event_job_end.next says whether the job ends, too
 	EVENT_LOST,         // jobs that never started: cancelled or skipped
 	EVENT_WAIT,         // a batch or a job waits, and not just for its turn
-	EVENT_WAIT_END,     // that wait is over
+	EVENT_WAIT_END,     // such a wait is over
 	EVENT_LENT,         // a slot was lent to a run in a job, and has come back
 	EVENT_SLOTS,        // the number of slots has changed
 	EVENT_BATCH_END,
@@ -177,7 +177,7 @@ struct event_slots {
 
 struct event_batch_end {
 	const char *batch;
-	struct job_counts counts; // what counts as ok and failed is as in event_run_end.counts
+	struct job_counts counts; // ok and failed include the same jobs as in event_run_end.counts
 	uint64_t longest_wait;  // nanoseconds: the longest time that the batch had a job to start and got no turn; from an old log: 0
 	uint64_t memory;        // bytes that the largest of its last jobs had; 0: not known
 };

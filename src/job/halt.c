@@ -6,10 +6,10 @@
 //	now,fail=1               0 7 5      7              7: the code of the job that met the rule
 //	soon,fail=2, -j4         1 1 1 1    2              4: the number of jobs that have failed at the end of the run
 //	now,fail=10%             7 6 0      34             34: after one job; the percentage that failed, rounded up
-//	now,fail=50%             0 7        7              50: GNU parallel makes one job of the percentage, and so gives its code
+//	now,fail=50%             0 7        7              50: GNU parallel turns the percentage into one job, and exits with its code
 //	now,success=1            7 6 0 0    0              0
 //	now,success=3            7 6 0 0    2              2: not met
-//	soon,done=2              0 0 4 3    101            0: GNU parallel takes the minimum of no value and 101 for 101
+//	soon,done=2              0 0 4 3    101            0: in GNU parallel the minimum of an undefined number and 101 is 101
 //	soon,done=1              7 5        7              1: GNU parallel's manual gives the job's code for fail=1 alone
 // now,fail=0, now,fail=0%  0 7 5      0              refused: such a rule would be met by no job at all
 //

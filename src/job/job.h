@@ -12,7 +12,7 @@ enum outcome {
 	OUTCOME_OK,
 	OUTCOME_FAILED,       // exit status not 0
 	OUTCOME_SIGNAL,       // killed by a signal that fairpar did not send
-	OUTCOME_TIMEOUT,      // killed by fairpar, its time was up
+	OUTCOME_TIMEOUT,      // killed by fairpar because its time was up
 	OUTCOME_SPAWN_ERROR,  // never ran: not found (127), cannot run (126), bad item, too long
 	OUTCOME_CANCELLED,    // cut off by Ctrl-C or --halt, or never started because of it
 	OUTCOME_SKIPPED,      // never started: a batch that it needs has not succeeded

@@ -255,7 +255,7 @@ int event_log_error(struct event_log *log) {
 	return error;
 }
 
-// Ends the log's thread. Returns false if the thread is stuck in a write that nobody can end, and goes on to exist.
+// Ends the log's thread. Returns false if the thread does not end, because it is stuck in a write.
 static bool end_thread(struct event_log *log) {
 	mutex_lock(&log->lock);
 	log->over = true;

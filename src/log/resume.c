@@ -121,7 +121,7 @@ static int read_log(struct resume *resume, const char *path, uint64_t *ret_stran
 	}
 	bool is_known = fd >= 0 && fstat(fd, &stat) == 0;
 	FILE *file = is_known && S_ISREG(stat.st_mode) ? fdopen(fd, "r") : NULL;
-	if (!file) { // a pipe or a device remembers nothing
+	if (!file) { // a pipe or a device has no earlier run to read back
 		*ret_error = is_known && !S_ISREG(stat.st_mode) ? "it is not a regular file, so it cannot be read back" : strerror(errno);
 		fd_close(&fd);
 		return -1;

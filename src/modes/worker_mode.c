@@ -1,4 +1,4 @@
-// --worker: finds out how many slots a worker has, for how long, and on which machine, and serves.
+// --worker: finds out how many slots a worker has, for how long, and on which machine, and serves the jobs that another fairpar sends.
 
 #include "modes/modes.h"
 

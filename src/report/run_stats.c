@@ -339,7 +339,7 @@ static void count_lent(struct run_stats *stats, const struct event_lent *lent) {
 		inner->time += time;
 		inner->lent.start = lent->start < inner->lent.start ? lent->start : inner->lent.start;
 	}
-	if (!lent->own) { // the time of a slot of its own is a part of the time of the attempt, or of the run above
+	if (!lent->own) { // `own`: the time on the slot is a part of the time of the attempt, or of the run above
 		batch_of(stats, lent->id.batch)->slot_time += time;
 	}
 }

@@ -55,7 +55,7 @@ void status_add_time(struct buf *buf, uint64_t ns);
 void status_add_line(struct buf *buf, const struct status *status, const struct status_form *form);
 
 // Appends a bar over the whole width, as GNU parallel's --bar: "28% 57:147=21s ITEM". The part that is done is in reverse
-// video; without colour [####    ] stands in front. If it is narrow, the item is cut or left out first, then numbers are.
+// video; without colour [####    ] stands in front. If the bar is narrow, the item is cut or left out first, then numbers are.
 void status_add_bar(struct buf *buf, const struct status *status, const struct status_form *form);
 
 // Returns the part of the known jobs that have ended, in percent, or -1 if that is not known.
@@ -75,7 +75,7 @@ void former_run_free(struct former_run *former);
 // An event_fn: adds an event of the former run; `arg` is the struct former_run. To be called for all events before any of the calls below.
 void former_run_on_event(void *arg, const struct event *event);
 
-// To be called when a step of a job of this run starts: the time that it took in the former run is then no longer to come.
+// To be called when a step of a job of this run starts: the time that it took in the former run no longer counts as time to come.
 void former_run_take(struct former_run *former, const struct event_job_start *start);
 
 // Returns the mean slot-time of a job so far in nanoseconds, or NOT_KNOWN.

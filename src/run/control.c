@@ -347,7 +347,7 @@ static bool has_gone(int fd) {
 	return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & POLLHUP;
 }
 
-// Sends the answer, if it can be sent. Returns false if the client has gone, or has its answer.
+// Sends as much of the answer as the client takes. Returns false if the client has gone, or has all of its answer.
 static bool send_answer(struct control_client *client) {
 	return frames_flush(client->fd, &client->out) && (client->out.len > 0 || !client->is_answered);
 }
@@ -371,7 +371,7 @@ void control_tick(struct control *control, const struct polls *polls) {
 	}
 	const struct pollfd *at = &polls->at[control->first_poll];
 	list_for_each_entry(&control->clients, struct control_client, client, link) {
-		// a client whose descriptor becomes readable after its request has gone; if a new one has gone, too, it could not be told the ID of its job
+		// a client has gone if its descriptor becomes readable after its request; a new client that has gone could not be told the ID of its job
 		bool is_open = client->is_polled ? !at++->revents || client->is_answered : !has_gone(client->fd);
 		if (is_open && !client->is_polled) {
 			on_request(client);

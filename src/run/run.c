@@ -1,8 +1,8 @@
 // The run, and its event loop.
 //
-// The main thread reads input (feed.c), answers signals and times the end of jobs that must end; the workers of the
-// pool run the jobs (job_run.c). The loop sleeps in poll() until a signal, input, or one of the wake-ups below comes:
-// the pool wants more items or is idle, --halt now, output that cannot be written, a full trace buffer.
+// The main thread reads input (feed.c), answers signals, and sends the signals that end jobs when they are due; the workers
+// of the pool run the jobs (job_run.c). The loop sleeps in poll() until a signal, input, or one of the wake-ups below
+// comes: the pool wants more items or is idle, --halt now, output that cannot be written, a full trace buffer.
 //
 // setup.c opens the parts of a run before the loop; stop.c says what ends a run, and how it ends.
 

@@ -62,7 +62,7 @@ int dag_check(const struct options *options, const struct manifest *manifest);
 // Returns 0, or -1 after a message.
 int dag_open(struct run *run);
 
-// Does what follows from the ends of jobs and batches: begins batches, skips others. From the event loop, when it
+// Does what follows from the ends of jobs and batches: begins batches, skips others. To be called by the event loop when it
 // was woken.
 void dag_advance(struct run *run);
 

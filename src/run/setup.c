@@ -89,7 +89,7 @@ static int count_slots(struct run *run, bool *ret_has_guardian) {
 	}
 	bounds.most = limits_slots_by_processes(bounds.most, is_auto ? LIMITS_TASKS_AUTO : LIMITS_TASKS, ret_has_guardian);
 	bounds.least = bounds.least < bounds.most ? bounds.least : bounds.most;
-	if (is_auto && options->pipe != PIPE_NOT) { // blockfeed_open() has no blocks for more jobs than it begins with
+	if (is_auto && options->pipe != PIPE_NOT) { // blockfeed_open() allows blocks only for as many jobs as run at the beginning
 		unsigned cpus = slots_usable_cpus();
 		bounds.most = bounds.least > cpus ? bounds.least : bounds.most < cpus ? bounds.most : cpus;
 	}
@@ -110,7 +110,7 @@ static unsigned limit_shared_slots(const struct run *run, unsigned there) {
 	return limits_slots_by_processes(there > 0 && there < most ? there : most, LIMITS_TASKS, &has_guardian);
 }
 
-// The first batch whose jobs take several slots, or NULL.
+// Returns the first batch whose jobs take several slots, or NULL.
 static const struct manifest_batch *wide_batch(const struct manifest *manifest) {
 	for (size_t i = 0; manifest && i < manifest->nbatches; ++i) {
 		if (manifest->batches[i].job->slots_per_job > 1) {

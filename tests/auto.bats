@@ -152,7 +152,7 @@ two_that_compute='[ {} = 1 ] || : >two; echo >begun; until [ -e two ]; do :; don
 	run_fairpar 255 -j ./slots true ::: a
 	assert_contains "$stderr" "'./slots', named by --jobs, must hold N, +N, -N or N%, and nothing else: auto can only be given on the command line"
 	run_fairpar 255 --jobserver -j auto true ::: a
-	assert_contains "$stderr" '--jobserver: it lends slots of a fixed number'
+	assert_contains "$stderr" '--jobserver: a jobserver has a fixed number of slots'
 	run_fairpar 255 --tee --pipe -j auto cat ::: a </dev/null
 	assert_contains "$stderr" '--tee: with auto not all jobs run from the beginning'
 	run_fairpar 255 --semaphore --id "$BATS_TEST_NAME" -j auto true

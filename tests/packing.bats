@@ -236,7 +236,7 @@ same() {
 
 @test "mistakes in the packing options are told" {
 	run_fairpar 255 --pipe -s2 cat </dev/null
-	assert_contains "$stderr" '--max-chars cannot be combined with --pipe: it has blocks in place of packs'
+	assert_contains "$stderr" '--max-chars cannot be combined with --pipe: --block says how much data a job gets'
 	run_fairpar 255 -n x echo ::: a
 	assert_contains "$stderr" "--max-args must be a number such as 10 or 2k, not 'x'"
 	run_fairpar 255 -s 0 -X echo ::: a

@@ -135,7 +135,7 @@ parts() {
 	run_fairpar 255 --pipe-part -a /dev/null -n 2 cat
 	assert_contains "$stderr" "--max-args cannot be combined with --pipe-part"
 	run_fairpar 255 --pipe -X cat </dev/null
-	assert_contains "$stderr" "--context cannot be combined with --pipe: it has blocks in place of packs, see --block"
+	assert_contains "$stderr" "--context cannot be combined with --pipe: --block says how much data a job gets"
 	run_fairpar 255 --pipe -N1 --plus 'echo {#} of {##}' </dev/null
 	assert_contains "$stderr" '{##} and {0#} cannot be used with --pipe: '
 	run_fairpar 255 --pipe-part -a /dev/null --plus --tagstring {0#} cat

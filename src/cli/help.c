@@ -19,15 +19,15 @@ static const char usage[] =
 static const char examples[] =
 	"  fairpar gzip -9 ::: *.log                  a job for each item\n"
 	"  find . -name '*.wav' | fairpar --batch-by '{//}' lame {} {.}.mp3\n"
-	"                                             ... and a turn for each directory\n";
+	"                                             and a batch for each directory\n";
 
 static const char sources[] =
-	"  ::: ITEM ... :::: FILE ... items, and files of them; several are multiplied\n"
-	"  {} {.} {/} {//} {/.}       a/b.c  a/b  b.c  a  b; without any, {} is appended\n";
+	"  ::: ITEM ... :::: FILE ... items, and files of items; several are multiplied\n"
+	"  {} {.} {/} {//} {/.}       for a/b.c: a/b.c  a/b  b.c  a  b; default: {} last\n";
 
 static const char more_sources[] =
-	"  :::+ ITEM ...              items that go in step with the source before;\n"
-	"  ::::+ FILE ...             the shortest of them ends it\n"
+	"  :::+ ITEM ...              items that are paired with the source before;\n"
+	"  ::::+ FILE ...             the shorter source ends both\n"
 	"  {1} {2.} {NAME}            columns, or the items of several sources\n"
 	"  {#} {%}                    the number of the job, and of its slot\n";
 
@@ -126,9 +126,9 @@ void help_long(struct buf *text) {
 		add_section(text, group);
 		buf_addc(text, '\n');
 	}
-	buf_adds(text, "Exit status: 0 if all jobs succeeded, 1 to 100 for so many failed jobs, 101 for\n"
-	               "more, 255 for a wrong usage or an error of fairpar's own; --halt and\n"
-	               "--exit-status change that.\n\n");
+	buf_adds(text, "Exit status: 0 if all jobs succeeded, else the number of failed jobs, 101 for\n"
+	               "more than 100, 255 for a wrong usage or an error of fairpar itself. --halt and\n"
+	               "--exit-status change the exit status.\n\n");
 	buf_adds(text, see_also);
 }
 

@@ -208,11 +208,11 @@ static void test_round_robin(void) {
 	RUNS("--round", "--fifo", "cat");
 	check(o.round_robin && o.cat && o.pipe == PIPE_STREAM);
 	REFUSED("--round-robin needs --pipe: it deals out blocks of data", "--round", "x");
-	REFUSED("--retries cannot be combined with --round-robin: a job cannot get again what it has read", "--pipe",
+	REFUSED("--retries cannot be combined with --round-robin: a job cannot get data again that it has read", "--pipe",
 	        "--round", "--retries", "2", "cat");
-	REFUSED("--round-robin cannot be combined with --pipe-part: --pipe < FILE deals out its blocks", "--pipe-part", "-a",
+	REFUSED("--round-robin cannot be combined with --pipe-part: use --pipe < FILE", "--pipe-part", "-a",
 	        "file", "--round", "cat");
-	REFUSED("--round-robin cannot be combined with --cat: a job begins before its last block is there; use --fifo",
+	REFUSED("--round-robin cannot be combined with --cat: a job begins before its last block is read; use --fifo",
 	        "--cat", "--round", "cat");
 }
 
@@ -230,7 +230,7 @@ static void test_tee(void) {
 	        "x", "cat", ":::", "a");
 	REFUSED("--round-robin cannot be combined with --tee: each job gets all data, as it is", "--pipe", "--tee",
 	        "--round-robin", "cat", ":::", "a");
-	REFUSED("--memfree cannot be combined with --tee: a job cannot get again what it has read", "--pipe", "--tee",
+	REFUSED("--memfree cannot be combined with --tee: a job cannot get data again that it has read", "--pipe", "--tee",
 	        "--memfree", "1G", "cat", ":::", "a");
 	REFUSED("--pipe-part needs a file: name it with --arg-file FILE", "--pipe-part", "--tee", "cat", ":::", "a");
 }
@@ -273,7 +273,7 @@ static void test_machines(void) {
 	REFUSED("--sshloginfile cannot read '/proc/no'", "--slf", "/proc/no", "x");
 	REFUSED("stdin can be read only once", "--slf", "-", "-a", "-", "x");
 	REFUSED("--launch 'flux' has to hold {} once", "--launch", "flux", "x");
-	REFUSED("--jobs cannot be combined with --sshlogin: machines have slots of a fixed number", "-S", "a", "-j", "auto", "x");
+	REFUSED("--jobs cannot be combined with --sshlogin: machines have a fixed number of slots", "-S", "a", "-j", "auto", "x");
 	REFUSED("--pool cannot be combined with --sshlogin: its slots are those of this machine", "--slf", "/dev/null", "-Sa", "--pool", "x");
 	REFUSED("--cat cannot be combined with --sshlogin", "-Sa", "--pipe", "--cat", "x");
 	REFUSED("--tty cannot be combined with --sshlogin", "-Sa", "--tty", "x");
@@ -294,7 +294,7 @@ static void test_machines(void) {
 	check_equal(o.hosts.n, 1 + 8);
 	check(!o.hosts.logins[0].is_pilot && o.hosts.logins[1].cpus == 3);
 	REFUSED("--slurm takes options of srun, where {} has no meaning", "--slurm={}", "x");
-	REFUSED("--slurm-pilots needs --slurm, whose pilots it counts", "--slurm-pilots=3", "x");
+	REFUSED("--slurm-pilots needs --slurm, which starts pilots", "--slurm-pilots=3", "x");
 	REFUSED("--at-most-once needs --sshlogin", "--at-most-once", "-S:", "x");
 	REFUSED("--sshlogin cannot be combined with --semaphore", "--semaphore", "--id", "i", "-Sa", "x");
 }
@@ -818,7 +818,7 @@ static void test_retry_delay(void) {
 	REFUSED("--retry-delay must have a FACTOR from 1 to 1000, not '1,'", "--retries", "3", "--retry-delay", "1,", "x");
 	REFUSED("--retry-delay must not have a MAX that is less than its TIME, not '2,2,1'", "--retries", "3", "--retry-delay", "2,2,1", "x");
 	REFUSED("--retry-delay must have a MAX where its TIME is more than 1h, not '2h,2'", "--retries", "3", "--retry-delay", "2h,2", "x");
-	REFUSED("--retry-delay needs --retries N: a job is tried once without it", "--retry-delay", "1", "x");
+	REFUSED("--retry-delay needs --retries N: without it a job is tried once", "--retry-delay", "1", "x");
 	REFUSED("--retry-delay cannot be combined with -f: use the key 'retry_delay' in the manifest", "--retry-delay", "1", "-f", "m");
 }
 

@@ -23,7 +23,7 @@ warnings() {
 @test "a command that a shell other than \$SHELL could not run is told, with --shell" {
 	login_shell zsh
 	run_fairpar any -j1 'nosuchprogram {};' ::: a b
-	assert_eq "$(hints)" "fairpar: hint: /bin/sh ran the commands, and not \$SHELL, '$SHELL': --shell $SHELL has it run them"
+	assert_eq "$(hints)" "fairpar: hint: /bin/sh ran the commands, and not \$SHELL, '$SHELL': to have it run them, use --shell $SHELL"
 	run_fairpar any -j1 'print -l ${(f)x} {}' ::: a
 	assert_eq "$(hints | wc -l)" 1
 	for mode in --line-buffer -k --tag; do
@@ -35,7 +35,7 @@ warnings() {
 @test "a \$SHELL that cannot run commands with items is not proposed" {
 	login_shell fish
 	run_fairpar any 'nosuchprogram {};' ::: a
-	assert_eq "$(hints)" "fairpar: hint: /bin/sh ran the commands, and not \$SHELL, '$SHELL', which does not read the quotes of items: write them for sh, or for a shell that --shell names"
+	assert_eq "$(hints)" "fairpar: hint: /bin/sh ran the commands, and not \$SHELL, '$SHELL', which cannot read the quotes around items: write the commands for sh, or name another shell with --shell"
 }
 
 @test "which shell it was is not told where it does not matter" {
@@ -64,7 +64,7 @@ warnings() {
 	for state in unset empty; do
 		[[ $state == empty ]] && export SHELL= || unset SHELL
 		run_fairpar any 'echo ${HOME^^} {}' ::: a
-		assert_eq "$(hints)" 'fairpar: hint: /bin/sh ran the commands, for $SHELL is not set: --shell bash has bash run them'
+		assert_eq "$(hints)" 'fairpar: hint: /bin/sh ran the commands, because $SHELL is not set: to have bash run them, use --shell bash'
 		run_fairpar any '[[ {} = a ]]; nosuchprogram' ::: a # by bash
 		assert_eq "$(hints)" ''
 		run_fairpar any --shell sh 'echo ${HOME^^} {}' ::: a
@@ -79,7 +79,7 @@ warnings() {
 	SHELL=$(command -v bash)
 	my_function() { echo "got $1"; }
 	run_fairpar any my_function ::: a b
-	assert_eq "$(hints)" "fairpar: hint: 'my_function' was not found: jobs know a function of bash once it is exported, by export -f my_function"
+	assert_eq "$(hints)" "fairpar: hint: 'my_function' was not found: if it is a function of bash, jobs know it only after export -f my_function"
 	run_fairpar any ./my_function ';' ::: a # no name of a function
 	assert_eq "$(hints)" ''
 	run_fairpar any true 'a|my_function' ::: a # what was not found is not known

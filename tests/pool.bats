@@ -315,7 +315,7 @@ $(printf "%6d  %5d  %4d  %5d  %5s TIME  sh -c echo w >>order  (batch night)" "$s
 	timeout "$patience" bash -c 'until grep -q " of pool default" "$1"; do :; done' bash "$BATS_TEST_TMPDIR/stderr"
 	release held.go
 	end_fairpar
-	assert_contains "$stderr" "fairpar: batch 'default': 1 queued, 0 running; the next waits for another slot for the run"
+	assert_contains "$stderr" "fairpar: batch 'default': 1 queued, 0 running; the next waits until the run gets another slot"
 	assert_contains "$stderr" "fairpar: waits for a slot of pool default: 2nd of 2, held by 'sh"
 	wait
 }

@@ -9,10 +9,10 @@
 
 #include <stdlib.h>
 
-// A job that has added others.
+// A job that has added other jobs.
 struct parent {
 	uint64_t id;              // the first member, for ids_find()
-	size_t n_unfinished;      // number of jobs that it has added and that are not finished
+	size_t n_unfinished;      // how many of the jobs that it has added are not finished
 	struct buf row;           // its row of the joblog, kept until n_unfinished is 0
 };
 
@@ -62,7 +62,7 @@ void added_jobs_register(struct added_jobs *jobs, struct added_job *added, uint6
 	entry->queue = queue;
 	entry->number = number;
 	struct parent *parent = ids_add(&jobs->parents, &jobs->parents_cap, &jobs->n_parents, sizeof(*parent), by);
-	++parent->n_unfinished; // outsiders (0) have no row
+	++parent->n_unfinished; // if `by` is 0, an outsider has added the job: there is no row
 	nested_unlock(jobs->run->nested);
 }
 
@@ -84,7 +84,7 @@ static void end_entry(struct run *run, uint64_t id, int code) {
 }
 
 void added_job_ended(struct run *run, struct added_job *added, const struct result *result) {
-	bool ran = result->outcome == OUTCOME_OK || outcome_is_failure(result->outcome); // else --wait exits as for a failure
+	bool ran = result->outcome == OUTCOME_OK || outcome_is_failure(result->outcome); // if the job has not run, --wait exits as for a failed job
 	end_entry(run, added->id, ran ? result_code(result) : 1);
 }
 

@@ -1,7 +1,7 @@
-// What is said at the end of a run: the summary, and the one last line.
+// Prints the messages at the end of a run: the summary, and the last line.
 //
-// Somebody has to read the summary, so it leaves out what the reader knows: for a single batch of the command line it has no table,
-// only a line for each job that failed, and the job's output only if that was not shown before.
+// The summary leaves out what its reader knows already: for a single batch of the command line it has no table, only a line for
+// each job that failed, and the output of such a job only if it was not shown before.
 
 #include "record/record.h"
 
@@ -19,11 +19,11 @@
 #include <sys/stat.h>
 
 struct end_summary {
-	atomic_int trouble; // enum trouble, of the first job that had one
+	atomic_int trouble; // enum trouble of the first job that had trouble
 	struct buf unknown; // the command that was not found, if its name is known; written by the thread that has set `trouble`
 };
 
-// What can be wrong with a command, as the shell's message shows.
+// What can be wrong with a command, to judge by the shell's message.
 enum trouble { TROUBLE_NONE, TROUBLE_SYNTAX, TROUBLE_NOT_FOUND };
 
 void end_summary_open(struct run *run) {
@@ -59,7 +59,7 @@ void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int f
 	}
 }
 
-// True if both descriptors lead to the same place, so that the reader sees what is written to either.
+// True if both descriptors lead to the same place, so that a reader sees the output of both.
 static bool is_same_place(int fd, int other) {
 	struct stat a, b;
 	return (isatty(fd) == 1 && isatty(other) == 1) ||
@@ -104,7 +104,7 @@ static bool is_syntax_error(const char *tail, const char *shell) {
 void end_summary_note_failure(struct worker_state *state, const struct result *result) {
 	struct end_summary *end_summary = state->run->end_summary;
 	if (!end_summary || state->run->manifest || result->outcome != OUTCOME_FAILED || !state->command.by_shell) {
-		return; // the shell of a manifest is the same everywhere
+		return; // no hint for a manifest, whose shell does not depend on $SHELL
 	}
 	enum trouble trouble = result->exit_code == 127 ? TROUBLE_NOT_FOUND
 		: is_syntax_error(buf_str(&state->stats.tail), state->command.argv[0]) ? TROUBLE_SYNTAX : TROUBLE_NONE;
@@ -120,7 +120,7 @@ void end_summary_note_failure(struct worker_state *state, const struct result *r
 	}
 }
 
-// Prints the hint that would have helped a job, if there is one. All jobs have ended.
+// Prints the hint that fits the first job with trouble, if there is such a hint. All jobs have ended.
 static void print_hint(const struct run *run) {
 	enum trouble trouble = (enum trouble)atomic_load(&run->end_summary->trouble);
 	const struct options *options = run->options;
@@ -135,15 +135,15 @@ static void print_hint(const struct run *run) {
 	if (trouble == TROUBLE_SYNTAX && has_words) {
 		diag_note(LOST_QUOTES_HINT);
 	} else if (shell && can_serve) {
-		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s': --shell %s has it run them", text_shows(shell), text_shows(shell));
+		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s': to have it run them, use --shell %s", text_shows(shell), text_shows(shell));
 	} else if (shell) {
-		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s', which does not read the quotes of items: write them for sh, "
-		          "or for a shell that --shell names", text_shows(shell));
+		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s', which cannot read the quotes around items: write the commands for sh, "
+		          "or name another shell with --shell", text_shows(shell));
 	} else if (trouble == TROUBLE_NOT_FOUND && unknown[0] != '\0' && login && strcmp(path_base(login), "bash") == 0) {
-		diag_note("hint: '%s' was not found: jobs know a function of bash once it is exported, by export -f %s", text_shows(unknown),
+		diag_note("hint: '%s' was not found: if it is a function of bash, jobs know it only after export -f %s", text_shows(unknown),
 		          text_shows(unknown));
 	} else if (by_sh && is_unsaid && program_find("bash")) {
-		diag_note("hint: /bin/sh ran the commands, for $SHELL is not set: --shell bash has bash run them");
+		diag_note("hint: /bin/sh ran the commands, because $SHELL is not set: to have bash run them, use --shell bash");
 	}
 }
 

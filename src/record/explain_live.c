@@ -1,7 +1,7 @@
 // Prints, while the run goes, why jobs have not started: on SIGUSR1, and in more detail with --explain.
 //
 // The pool knows at any moment for which slot or limit a batch waits. Other waits (for other batches, the load, memory, the next
-// attempt) are kept as their events come.
+// attempt) are remembered here from the events of their beginnings and ends.
 
 #include "record/record.h"
 
@@ -15,13 +15,13 @@
 #include "sharing/leases.h"
 
 enum {
-	WAITS_MAX = 1000,    // waits that are kept: those that have not ended
-	LINES_MAX = 30,      // lines that are printed of each kind
+	WAITS_MAX = 1000,    // the most waits that are remembered
+	LINES_MAX = 30,      // the most lines that are printed of each kind
 };
 
 struct explain_live {
 	// guarded by publish_lock()
-	struct event_wait *waits[WAITS_MAX]; // copies with their texts; `since` is when each began
+	struct event_wait *waits[WAITS_MAX]; // waits that have not ended: copies with their texts; `since` is when each began
 	size_t nwaits;
 };
 
@@ -106,14 +106,14 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 		buf_adds(line, "they wait for the batch to begin");
 		break;
 	case QUEUE_HELD:
-		buf_adds(line, "the next waits behind the job of its batch that waits");
+		buf_adds(line, "the next waits behind another job of its batch, which waits, too");
 		break;
 	case QUEUE_LIMIT: {
 		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 		if (run->hosts && !view->is_long && hosts_describe_limit(run->hosts, view->name, &what)) {
 			buf_printf(line, "the next waits for %s", text_shows(buf_str(&what)));
 		} else {
-			buf_printf(line, "the next waits for its limit of %u at once", (unsigned)view->limit);
+			buf_printf(line, "the next waits, as the limit is %u at once", (unsigned)view->limit);
 		}
 		break;
 	}
@@ -127,7 +127,7 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 		if (run->hosts && !view->is_long && view->slots == 0) {
 			buf_adds(line, "the next waits for a machine: none is connected");
 		} else if (!view->is_long && view->slots < run->slots_bounds.most && run->leases) {
-			buf_adds(line, "the next waits for another slot for the run");
+			buf_adds(line, "the next waits until the run gets another slot");
 		} else if (view->slots == 1) {
 			buf_printf(line, "the next waits for %s", view->is_long ? "the long-running job to end (--max-long)"
 			                                                        : "its turn: the only slot is taken");
@@ -174,7 +174,7 @@ static void count_next(void *arg, const struct queue_view *view) {
 	*(uint64_t *)arg += view->wait == QUEUE_NEXT ? view->queued : 0;
 }
 
-// Without --explain: prints what holds all jobs up, if anything does.
+// Without --explain: prints why no job of any batch starts, if there is such a reason.
 static void print_gates(const struct run *run) {
 	uint64_t n = 0;
 	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
@@ -182,7 +182,7 @@ static void print_gates(const struct run *run) {
 	gate_add_reason(run->gate, &what);
 	if (n > 0 && what.len > 0 && atomic_load_relaxed(&run->all_read)) {
 		diag_note("%llu job%s: %s", (unsigned long long)n, n == 1 ? " waits" : "s wait", buf_str(&what));
-	} else if (n > 0 && what.len > 0) { // without their number: only the items that were read ahead are queued
+	} else if (n > 0 && what.len > 0) { // the number of jobs is not known: only items that were read ahead are queued
 		diag_note("no job starts: %s", buf_str(&what));
 	}
 }

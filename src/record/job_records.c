@@ -1,6 +1,6 @@
 // The joblog of a run: writes it, and reads an earlier run's joblog for --resume, --resume-failed and --retry-failed.
 //
-// Items that are done are left out where they get their numbers (submission.c), so they cost no slot and no turn.
+// Items that are done already are left out when they get their numbers (submission.c), so they cost no slot and no turn.
 
 #include "record/record.h"
 
@@ -20,20 +20,20 @@
 #include <unistd.h>
 
 struct job_records {
-	int fd;                       // of the log; -1: to stdout, or no log is written
+	int fd;                       // the descriptor of the log; -1: the log goes to stdout, or no log is written
 	bool is_file, to_stdout;
 	atomic_int error;             // errno of the first write that failed, or 0
-	atomic_uint_least64_t lost;   // number of rows that were not written since that error
+	atomic_uint_least64_t lost;   // how many rows were not written since that error
 	atomic_bool said;             // a message has said that the log cannot be written
 	mutex lock;                   // guards resume
 	struct resume *resume;        // or NULL
-	struct source_config source;  // --retry-failed: the commands, else without `args`
+	struct source_config source;  // --retry-failed: the failed commands of the log; else `args` is NULL
 	uint64_t *seqs;               // --retry-failed: the numbers that these commands have in the log
 };
 
 // ---- the log ----
 
-// Says once that the log cannot be written. The jobs go on: their output is worth more than their rows. But the run does not end with 0. Returns -1.
+// Prints once that the log cannot be written. Jobs go on, as their output is worth more than their rows, but the run ends with an error. Returns -1.
 static int cannot_write(struct run *run, int error) {
 	struct job_records *job_records = run->job_records;
 	atomic_store_relaxed(&run->trouble, true);
@@ -44,7 +44,7 @@ static int cannot_write(struct run *run, int error) {
 	                              : diag_error("cannot write the joblog '%s': %s", text_shows(run->options->joblog), strerror(error));
 }
 
-// Writes rows on stdout like the output of a job: whole, and not within that of a job.
+// Writes rows to stdout like the output of a job: in one piece, and not inside the output of another job.
 static void put_on_stdout(struct run *run, const char *mem, size_t len) {
 	if (run->writer) {
 		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
@@ -104,8 +104,8 @@ static int open_log(struct run *run) {
 	return 0;
 }
 
-// Adds "NAME=VALUE" entries, a NUL behind each, as shells assign them. A name that is not valid in a shell cannot be
-// exported; it is written all the same, for its value distinguishes jobs.
+// Appends shell code that assigns the "NAME=VALUE" entries of `vars`, which have a NUL behind each. A name that is not valid in a
+// shell cannot be exported, but is written, too, because its value distinguishes jobs.
 static void add_assignments(const struct buf *vars, struct buf *buf) {
 	const char *before = "";
 	for (const char *at = vars->data; at && at < vars->data + vars->len; at += strlen(at) + 1) {
@@ -121,7 +121,7 @@ static void add_assignments(const struct buf *vars, struct buf *buf) {
 	buf_adds(buf, before[0] ? "; " : "");
 }
 
-// True if the command names its item only by $FAIRPAR_ITEM, or only in a later step.
+// True if the text of the command does not show its item: it names the item by $FAIRPAR_ITEM, or only in a later step.
 static bool needs_item(const struct job_spec *spec) {
 	bool needed = template_has(spec->command, TEMPLATE_NAMES_ITEM), is_said = !spec->command || template_has(spec->command, TEMPLATE_HAS_STRINGS);
 	for (size_t i = 0; i < spec->then.n; ++i) {
@@ -142,15 +142,15 @@ static void add_variables(const struct job_spec *spec, const struct expansion *x
 	if (needs_item(spec)) {
 		size_t before = vars.len;
 		job_spec_add_item(&vars, x->record);
-		if (x->record->nargs == 1 && !strstr(buf_str(command), "FAIRPAR_ITEM_")) { // FAIRPAR_ITEM_1 would only repeat it
+		if (x->record->nargs == 1 && !strstr(buf_str(command), "FAIRPAR_ITEM_")) { // without FAIRPAR_ITEM_1, which has the same value as FAIRPAR_ITEM
 			vars.len = before + strlen(vars.data + before) + 1;
 		}
 	}
 	add_assignments(&vars, buf);
 }
 
-// Adds the text that identifies the job in the log, and that --retry-failed runs: its command, and in front of it the variables that it
-// gets of its item. If no shell may read the item, the text is a command that prints this command and fails as the job has failed.
+// Adds the text that identifies the job in the log and that --retry-failed runs: the command, with the variables that depend on the item in
+// front of it. If no shell may read the item, the text is another command, which prints this command and fails as the job has failed.
 static void add_command(const struct job_spec *spec, const struct expansion *x, bool is_bad, struct buf *buf) {
 	const struct template *template = spec->command;
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, why = BUF_INIT;
@@ -176,11 +176,11 @@ static uint64_t row_seq(const char *row) {
 	return strtoull(row, NULL, 10);
 }
 
-// Writes the rows, then the kept rows of jobs whose added jobs are all finished by that. *rows is empty afterwards.
+// Writes the rows, then the kept rows of jobs whose added jobs are all finished thereby. *rows is empty afterwards.
 static void write_rows(struct run *run, struct buf *rows) {
 	while (rows->len > 0 && run->job_records->fd >= 0 && !atomic_load_relaxed(&run->output_error)) {
 		struct buf kept = BUF_INIT;
-		put(run, rows->data, rows->len); // first: a kept row says that the rows of the jobs that it added are there
+		put(run, rows->data, rows->len); // before the kept rows: such a row says that the rows of the added jobs are in the log
 		for (size_t at = 0; at < rows->len; at += row_size(rows->data + at, rows->len - at)) {
 			added_jobs_finish(run->added_jobs, row_seq(rows->data + at), &kept);
 		}
@@ -222,7 +222,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 		return false;
 	}
 	struct expansion x = job_expansion(job);
-	x.host = x.sshlogin = NULL; // so that --resume knows the command, wherever it has run
+	x.host = x.sshlogin = NULL; // so that --resume knows the command, on whichever machine it has run
 	buf_reset(&state->row);
 	add_command(job->spec, &x, job->item.bad, &state->row);
 	struct joblog_row row = joblog_row_of(job, result, received, &state->row);
@@ -283,7 +283,7 @@ uint64_t job_records_seq(const struct run *run, uint64_t n) {
 	return job_records && n >= 1 && n <= job_records->source.nargs ? job_records->seqs[n - 1] : n;
 }
 
-// Asks the log for the item, and uses up the row that says that it is done.
+// Asks the log whether the item is done; a row that says so counts for no other item.
 static enum resume_answer find_earlier(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
 	struct job_records *job_records = run->job_records;
 	struct expansion x = {.record = record, .seq = seq, .mark = '1'};

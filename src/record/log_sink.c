@@ -20,15 +20,15 @@
 enum { KEPT_LINES = 16 }; // the most lines that the temporary log gathers before it writes them
 
 struct log_sink {
-	int fd;                  // what --log names, until `log` has taken it over; else -1
-	bool on_stdout;          // lines of --log go to stdout through run->writer, as long as there is one
+	int fd;                  // the descriptor of --log until `log` owns it; else -1
+	bool on_stdout;          // lines of --log go to stdout, through run->writer as long as it exists
 	struct event_log *log;   // --log, or NULL
 	struct event_log *kept;  // the temporary log, which is read back, or NULL
-	int kept_fd;             // its descriptor
+	int kept_fd;             // the descriptor of `kept`
 	atomic_bool said;        // a message has said that a log cannot be written
 };
 
-// ---- where to ----
+// ---- opening ----
 
 static int cannot_write(const char *name, int error) {
 	return diag_error("cannot write the log '%s': %s", text_shows(name), strerror(error));
@@ -36,7 +36,7 @@ static int cannot_write(const char *name, int error) {
 
 // ---- while it runs ----
 
-// Writes lines on stdout like the output of a job: whole, and not within that of a job.
+// Writes lines to stdout like the output of a job: in one piece, and not inside the output of another job.
 static void put_on_stdout(void *arg, const char *lines, size_t len) {
 	struct run *run = arg;
 	struct log_sink *log = run->log;
@@ -62,7 +62,7 @@ static int subscribe_log(struct run *run) {
 	if (!log->log) {
 		return cannot_write(run->options->log, errno);
 	}
-	log->fd = by_writer ? log->fd : -1; // else it is the log's
+	log->fd = by_writer ? log->fd : -1; // else `log` owns it
 	publish_subscribe(run, event_log_on_event, log->log, /* wants_output */ run->options->log_output);
 	return 0;
 }
@@ -80,7 +80,7 @@ static int subscribe_kept(struct run *run) {
 	return 0;
 }
 
-// Reports an error, if it is the first. Jobs go on: their output is worth more than the log. But the run does not end with 0.
+// Reports the first error. Jobs go on, as their output is worth more than the log, but the run does not exit with 0.
 static void check(struct run *run, int error, bool is_kept) {
 	if (error == 0 || atomic_exchange(&run->log->said, true)) {
 		return;
@@ -100,20 +100,20 @@ void log_sink_flush(struct run *run, bool may_wait) {
 	if (log->log) {
 		check(run, event_log_flush(log->log, may_wait), /* is_kept */ false);
 	}
-	if (log->kept) { // nobody reads it before the end
+	if (log->kept) { // this log is not read before the end of the run
 		bool left;
 		check(run, event_log_later(log->kept, KEPT_LINES, &left), /* is_kept */ true);
 	}
 }
 
-// Writes the lines so far; those of the end of a job may be left to the next start, which writes both at once. Returns whether they are left.
+// Writes the lines so far. The lines of the end of a job may be left to the next start of a job, which writes both at once: then returns true.
 static bool flush(struct run *run, enum publish_flush how) {
 	struct log_sink *log = run->log;
 	const struct options *options = run->options;
 	// lines are left only if a slot starts its next job at once, without waiting for anything
 	bool later = how == FLUSH_OR_LEAVE && log->log && !log->on_stdout && !run->gate &&
 		!options->show_commands && !options->print_commands && !run->manifest;
-	if (later) { // a line for each slot may be left: the next start on any slot writes all, and each slot has one soon
+	if (later) { // a line for each slot may be left: the next start of a job on any slot writes all lines, and each slot soon starts a job
 		check(run, event_log_later(log->log, run->slots, &later), /* is_kept */ false);
 	} else {
 		log_sink_flush(run, how != FLUSH_AT_ONCE);

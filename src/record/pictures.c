@@ -1,7 +1,7 @@
-// The pictures of a run, made from its log: --report and --trace.
+// Draws the pictures of a run from its log: --report and --trace.
 //
-// The log is read twice: first for the statistics and the number of attempts, then to draw. So the memory that is used does not
-// grow with the run.
+// The log is read twice: first for the statistics and the number of attempts, then to draw. So the memory does not grow with the
+// length of the run.
 
 #include "record/record.h"
 
@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The receivers of the log's events: `stats` and `first_pass` at the first reading, the others at the second.
+// The receivers of the log's events: `stats` and `first_pass` at the first reading, the members below at the second.
 struct drawing {
 	const char *name;          // of the log
 	struct run_stats *stats;
@@ -36,13 +36,13 @@ static bool is_stdout(const char *path) {
 
 // ---- files ----
 
-// Where a picture goes. A regular file is written under another name in the same directory, and takes its place when it is
-// complete; meanwhile the signals that would leave it behind are blocked.
+// The file that a picture is written to. A regular file is written under another name in the same directory, and renamed when it is
+// complete; until then the signals that would leave the unfinished file behind are blocked.
 struct target {
 	const char *path;
 	char *real;                // the path without symbolic links, if the picture is to be a regular file; else NULL
-	char *temporary;           // the other name, if there is a `real`
-	sigset_t mask;             // the signal mask before
+	char *temporary;           // the other name, if `real` is set
+	sigset_t mask;             // the signal mask before signals were blocked
 	int fd;
 	int error;                 // errno of the first failure, or 0
 };
@@ -122,18 +122,18 @@ static void target_write(void *arg, const char *text, size_t len) {
 	}
 }
 
-// Puts the picture in its place, or without `keep` leaves what was there. Returns 0, or -1 after a message.
+// With `keep` puts the picture in its place, else leaves the file that was there before. Returns 0, or -1 after a message.
 static int target_close(struct target *target, bool keep) {
 	bool to_stdout = is_stdout(target->path);
 	int error = to_stdout ? target->error : fd_finish(target->fd, target->error);
 	if (target->real) {
 		error = keep && !error && rename(target->temporary, target->real) != 0 ? errno : error;
 		if (error || !keep) {
-			unlink(target->temporary); // best effort: it is only in the way
+			unlink(target->temporary); // errors are ignored: the file does no harm
 		}
 	}
 	target_free(target);
-	if (error && !(to_stdout && error == EPIPE)) { // a reader who has seen enough is no mistake
+	if (error && !(to_stdout && error == EPIPE)) { // a reader that has closed the pipe is no error
 		diag_error("cannot write '%s': %s", to_stdout ? "standard output" : text_shows(target->path), why(error));
 	}
 	return error ? -1 : 0;
@@ -173,8 +173,8 @@ static int write_report(struct drawing *drawing, const char *path) {
 	return target_close(&target, true);
 }
 
-// Reads the log for the second time, and writes the pictures: the trace while it reads, the others afterwards. Returns 0, or -1
-// after messages.
+// Reads the log for the second time, and writes the pictures: the trace during the reading, the other pictures afterwards. Returns 0,
+// or -1 after messages.
 static int draw(struct drawing *drawing, const struct options *options, int fd) {
 	struct target trace = {0};
 	bool tracing = options->trace && target_open(&trace, options->trace) == 0;

@@ -1,5 +1,5 @@
-// What a run leaves and shows: the subscribers to its events (publish.h), its joblog, the results of its jobs. A function that returns -1
-// has printed a message. A later failure, while the run goes, is printed too, and sets run->trouble.
+// The records that a run writes and shows: the subscribers to its events (publish.h), its joblog, the results of its jobs. A function that
+// returns -1 has printed a message. A failure while jobs run prints a message, too, and sets run->trouble.
 
 #pragma once
 
@@ -9,46 +9,46 @@
 
 // ---- status_display.c ----
 
-// What is shown of a run while it goes: the status line on a terminal, or now and then a line elsewhere.
+// Shows the state of the run while it goes: by the status line on a terminal, elsewhere by a line now and then.
 
-// Makes run->status_display if there is something to show, and subscribes it. Before publish_begin(). Returns 0, or -1 after a message.
+// Makes run->status_display if there is something to show, and subscribes it to events. Before publish_begin(). Returns 0, or -1 after a message.
 int status_display_open(struct run *run);
 
-// Erases what is shown, and shows nothing any more. On the event loop's thread, when the loop has ended. This and the next functions do
-// nothing without run->status_display.
+// Erases the status line, and shows nothing any more. Called on the event loop's thread, when the loop has ended. Like the next functions,
+// does nothing without run->status_display.
 void status_display_end(struct run *run);
 // Frees run->status_display. After publish_end().
 void status_display_close(struct run *run);
 
-// Draws the status, if that is due. From the event loop, whenever it wakes. Returns when to call again, now_ns() time, or TIME_NEVER.
+// Draws the status, if a drawing is due. Called by the event loop whenever it wakes. Returns when to call again (now_ns() time), or TIME_NEVER.
 uint64_t status_display_tick(struct run *run, uint64_t now);
 
-// What the event loop calls when this process is about to be stopped (SIGTSTP), when it goes on, perhaps in the background (SIGCONT), and
-// when the terminal has another size (SIGWINCH).
+// The event loop calls these when this process is about to be stopped (SIGTSTP), when it goes on, perhaps in the background (SIGCONT), and
+// when the size of the terminal has changed (SIGWINCH).
 void status_display_suspend(struct run *run);
 void status_display_resume(struct run *run);
 void status_display_resized(struct run *run);
 // Switches the status line off, or on if it is off.
 void status_display_toggle(struct run *run);
 
-// Appends ", ETA 21s" if it is known when the batch will be done.
+// Appends ", ETA 21s" if the end of the batch can be forecast.
 void status_display_add_eta(const struct run *run, const char *batch, struct buf *buf);
 
-// To be called when a job has written output, whose last line may be shown (--latest-line). From any thread; run->status_display is not NULL.
+// Called when a job has written output, whose last line may be shown (--latest-line). Any thread; run->status_display is not NULL.
 void status_display_output(struct run *run);
 
 // ---- explain_live.c ----
 
 // --explain and SIGUSR1: prints, while the run goes, why jobs have not started.
 
-// With --explain makes run->explain_live, and subscribes it to what jobs and batches wait for. Before publish_begin().
+// With --explain makes run->explain_live, and subscribes it to the events of waits. Called before publish_begin().
 void explain_live_subscribe(struct run *run);
 
 // Frees run->explain_live, if there is one. After publish_end().
 void explain_live_close(struct run *run);
 
-// Prints for each batch that has work why its next job has not started. Without --explain prints only how many jobs wait because of
-// the load, the free memory, swapping, or --delay. From the event loop.
+// Prints, for each batch that has work, why its next job has not started. Without --explain, prints only how many jobs wait because of
+// the load, the free memory, swapping, or --delay. Called from the event loop.
 void explain_live_print(struct run *run);
 
 // ---- end_summary.c ----
@@ -57,22 +57,21 @@ void explain_live_print(struct run *run);
 
 struct end_summary;
 
-// Subscribes the statistics for the summary and the last line, and makes run->end_summary if there may be a summary. Before
-// publish_begin().
+// Makes run->end_summary if there may be a summary at the end of the run. Called before publish_begin().
 void end_summary_open(struct run *run);
 
-// Notes whether one of the hints at the end of the run fits the job that has just ended with that result on this worker. After
-// publish_note_output(). From any thread.
+// Notes whether one of the hints at the end of the run fits the job that has just ended with that result on this worker. Called after
+// publish_note_output(), on any thread.
 void end_summary_note_failure(struct worker_state *state, const struct result *result);
 
-// Prints the summary, a hint and the last line, each if the run calls for it. After publish_end().
+// Prints the summary, a hint and the last line, if the options and the results of the run ask for them. Called after publish_end().
 void end_summary_print(struct run *run);
 
 // Frees run->end_summary, which may be NULL.
 void end_summary_close(struct run *run);
 
-// Appends the whole summary of finished statistics (stats_finish()), in the width of the terminal that `fd` is, and with colours if that
-// terminal has them.
+// Appends the whole summary of finished statistics (stats_finish()), as wide as the terminal `fd` is, and in colours if that terminal
+// has them.
 void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int fd);
 
 // ---- log_sink.c ----
@@ -131,10 +130,10 @@ uint64_t job_records_seq(const struct run *run, uint64_t n);
 // Decides whether --resume leaves the item out. If the log has the item as done, counts it as done, skips its rank in the order of
 // output, and returns true. Else returns false and sets item->earlier.
 //
-// An item of a batch that emits is never left out, because its lines must come again. Nor is an item that was emitted by a job, or
-// whose batch needs a batch, that runs again (RESUME_NEW in item->earlier; batch->again). Called when the item gets its number; in
-// a batch that others emit into, when its job starts. `record`: the item's arguments. `spec`: NULL for batch->specs[item->spec]. Any
-// thread.
+// Never leaves out: an item of a batch that emits, because its lines must come again; an item from a job that runs again (RESUME_NEW in
+// item->earlier); an item whose batch needs a batch that runs again (batch->again). Called when the item gets its number; in a batch that
+// other batches emit into, when its job starts. `record` has the item's arguments. If `spec` is NULL, it is batch->specs[item->spec].
+// Any thread.
 bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item);
 
 // Logs the end of a job that was not cut off. `received`: bytes of its output. With `spool` to be called right before
@@ -143,10 +142,10 @@ bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, con
 bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
                 uint64_t received, struct spool *spool);
 
-// For the writer's config.written(): appends these rows to the log, since the output of their jobs was written. `arg` is the run.
+// For the writer's config.written(), which is called when the output of these jobs was written: appends their rows to the log. `arg` is the run.
 void job_records_written(void *arg, const char *rows, size_t len);
 
-// Notes that the added job of that number need not run again, though it has no row in the log of this run. From any thread.
+// Notes that the added job of that number need not run again, although it has no row in the log of this run. Any thread.
 void job_records_finish(struct run *run, uint64_t seq);
 
 // Closes the joblog, with a message and run->trouble if rows could not be written, and frees run->job_records, which may be NULL.
@@ -161,18 +160,18 @@ void job_records_close(struct run *run);
 // message. Before run->writer is made.
 int result_files_open(struct run *run);
 
-// Returns the descriptor that run->writer writes to: that of the table, or else stdout. Borrowed.
+// Returns the descriptor that run->writer writes to: the descriptor of the table, else stdout. Borrowed.
 int result_files_fd(const struct run *run);
 
 // True if rows of a table take the place of output.
 bool result_files_is_table(const struct run *run);
 
-// Returns what messages call that descriptor: the name of the table, or "standard output". Borrowed until the next
+// Returns the name of that descriptor for messages: the name of the table, or "standard output". Borrowed until the next
 // messages of this thread (text_shows()).
 const char *result_files_name(const struct run *run);
 
-// Parses the path, for columns of these names, which outlive the jobs, and makes the directory, before anything runs. Returns 0,
-// or -1 after a message.
+// Parses the path of --results and makes the directory, before any job runs. `names` are the names of the columns, which outlive the
+// jobs. Returns 0, or -1 after a message.
 int result_files_parse(struct run *run, const struct names *names);
 
 // True if the path contains the number of all jobs, by {##} or the like, so that all input has to be read first.

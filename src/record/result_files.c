@@ -26,21 +26,21 @@ enum result_files_kind { RESULTS_DIR, RESULTS_TABLE, RESULTS_TEMP };
 struct result_files {
 	enum result_files_kind kind;
 	enum table_kind table;
-	int fd;                     // of the table, or -1
+	int fd;                     // the descriptor of the table, or -1
 	struct template *path;      // RESULTS_DIR
-	size_t head, tail;          // of the path: bytes before and behind the replacement strings
-	int dir;                    // the directory that the files are below; -1: it is missing, in a dry run
-	const struct names *names;  // of the columns; borrowed
+	size_t head, tail;          // how many bytes of the path are before and behind the replacement strings
+	int dir;                    // the directory that the files are below; -1: in a dry run the directory is missing
+	const struct names *names;  // the names of the columns; borrowed
 	bool has_head;
 	atomic_uint columns;        // arguments of an item, if several items make one job; else 0
-	atomic_bool said;           // a message has said that something cannot be written
+	atomic_bool said;           // a message has said that a file cannot be written
 };
 
-// ---- the run's ----
+// ---- for the run ----
 
 static int open_table(struct run *run, const char *path) {
 	struct result_files *result_files = run->result_files;
-	const char *ending = strrchr(path, '.'); // one of three: option_results_is_table()
+	const char *ending = strrchr(path, '.'); // one of the three that option_results_is_table() knows
 	bool is_csv = strcasecmp(ending, ".csv") == 0, is_tsv = strcasecmp(ending, ".tsv") == 0;
 	result_files->table = is_csv ? TABLE_CSV : is_tsv ? TABLE_TSV : TABLE_JSON;
 	if (path[0] == '-' && path[1] == '.') {
@@ -97,7 +97,7 @@ static int open_dir(struct run *run) {
 	}
 	path.data[path.len] = '\0';
 	int dir = result_files->dir = open_base_dir(path.data, /* makes */ !options->dry_run);
-	// with --resume the earlier run may have written all that is to be written
+	// with --resume the earlier run may have written all files already
 	bool ok = options->dry_run || (dir >= 0 && (options->resume != RESUME_NOT || faccessat(dir, ".", W_OK | X_OK, 0) == 0));
 	if (!ok) {
 		diag_error("cannot write '%s': %s", text_shows(path.len > 0 ? path.data : "."), strerror(errno));
@@ -170,10 +170,10 @@ void result_files_close(struct run *run) {
 	run->result_files = NULL;
 }
 
-// ---- a job's ----
+// ---- for a job ----
 
-// Says once that a file cannot be written. As when stdout takes no output, the run starts nothing more, and does not end with
-// 0. The cause is added to `why`, if that is not NULL. Returns -1.
+// Prints once that a file cannot be written. As after a failure of stdout, the run starts nothing more, and does not exit with
+// 0. Adds the cause to `why`, unless that is NULL. Returns -1.
 static int cannot_write(struct run *run, const char *path, int error, struct buf *why) {
 	FP_CLEANUP(buf_fini) struct buf cause = BUF_INIT;
 	buf_printf(&cause, "cannot write '%s': %s", text_shows(path),
@@ -192,8 +192,8 @@ static int cannot_write(struct run *run, const char *path, int error, struct buf
 	return -1;
 }
 
-// Adds the path of the job: a directory with a slash at its end, or a file. Sets *ret_below to the offset of the part that
-// is below the user's own directory. For a block of --pipe the item in the path is the block's number.
+// Appends the path of the job's files: a directory with a slash at its end, or a file. Sets *ret_below to the offset of the part
+// behind the directory that result_files->dir is. For a block of --pipe, the number of the block stands for the item in the path.
 static void make_path(struct run *run, const struct expansion *x, struct buf *path, size_t *ret_below) {
 	const struct result_files *result_files = run->result_files;
 	template_expand(result_files->path, x, path);
@@ -255,7 +255,7 @@ static int begin_in_files(struct run *run, struct job *job, struct buf *why) {
 
 bool result_files_begin(struct worker_state *state, struct job *job, struct result *ret_result) {
 	struct run *run = state->run;
-	if (job->results || job->item.order == 0) { // the job has begun before, or is no item, such as a listing
+	if (job->results || job->item.order == 0) { // the job's files are open already, or it has no item, such as a listing
 		return true;
 	}
 	if (atomic_load_acquire(&run->output_error)) {
@@ -281,7 +281,7 @@ bool result_files_begin(struct worker_state *state, struct job *job, struct resu
 static void add_row(struct worker_state *state, struct job *job, const struct result *result, uint64_t received) {
 	struct expansion x = job_expansion(job);
 	FP_CLEANUP(buf_fini) struct buf command = BUF_INIT, tag = BUF_INIT, line = BUF_INIT;
-	if (job->step > 0) { // else the command is that of the last attempt
+	if (job->step > 0) { // else state->text is this command
 		command_text(job->spec->command, &x, &job->spec->by, &command);
 	}
 	const struct buf *text = job->step > 0 ? &command : &state->text;
@@ -291,7 +291,7 @@ static void add_row(struct worker_state *state, struct job *job, const struct re
 	}
 	struct table_row row = {
 		.log = joblog_row_of(job, result, received, text),
-		.args = job->added ? buf_str(&state->text) : job->record.args, // in one column, whatever the columns of items are
+		.args = job->added ? buf_str(&state->text) : job->record.args, // an added job has one column, whatever the columns of items are
 		.nargs = job->added ? 1 : job->record.nargs,
 		.output = {&job->results->stream[0].memory, &job->results->stream[1].memory},
 		.tag = tag.data,

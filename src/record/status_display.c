@@ -1,6 +1,6 @@
-// What is shown of a run while it goes: the status line on a terminal, or now and then a line elsewhere.
+// Shows the state of the run while it goes: by the status line on a terminal, elsewhere by a line now and then.
 //
-// Nothing polls. Each change calls mark_dirty(), which wakes the event loop if it is the first change since the last drawing. The
+// Nothing polls. Each change calls mark_dirty(), which wakes the event loop if this is the first change since the last drawing. The
 // loop draws at most once in an `interval`, and at once if the last drawing is longer ago. A line that shows time is drawn again
 // each second.
 
@@ -32,19 +32,19 @@
 
 enum {
 	LINE_MS = 100,         // between two drawings
-	REDRAW_MS = 30,        // from a line's erasure by output to its drawing: the job that wrote may have ended and be counted by then
+	REDRAW_MS = 30,        // output erases the line; it is drawn again so much later, when the job that wrote may have ended and be counted
 	ZENITY_MS = 1000,
 	PLAIN_S = 30,
 	TIME_MS = 1000,        // between two drawings of a line that shows time
 	SOON_MS = 200, LATE_MS = 1000, // from the start to the first drawing, if the user has not asked for the line
-	SEQUENCE_S = 10,       // between two progress sequences: Ghostty forgets one after 15 s
+	SEQUENCE_S = 10,       // between two progress sequences: Ghostty forgets a sequence after 15 s
 };
 
 struct status_display {
 	struct run *run;
 	enum { SHOWS_LINE, SHOWS_PLAIN, SHOWS_ZENITY } how;
-	bool has_line;         // with SHOWS_LINE: the status line, and not only the rows of jobs
-	bool has_rows;         // the latest line of each job
+	bool has_line;         // with SHOWS_LINE: the status line is shown, not only the rows of jobs
+	bool has_rows;         // the latest line of each job is shown
 	bool asked;            // the user has asked for the line: it is drawn from the start
 	bool sends_sequences;  // the terminal shows progress by itself (knows_progress_sequence())
 	struct status_form form;
@@ -52,14 +52,14 @@ struct status_display {
 
 	atomic_bool dirty;     // something has changed since the last drawing
 
-	// of the event loop; times by now_ns()
+	// used by the event loop only; times by now_ns()
 	bool ended;            // status_display_end() was called
 	bool hidden;           // the user has switched the line off (SIGUSR2)
 	bool all_read;         // run->all_read at the last drawing
-	const char *awaited;   // leases_awaited_pool()
+	const char *awaited;   // the result of leases_awaited_pool()
 	bool shows_time;       // the line that was drawn last changes with time
 	bool may_show_time;    // the line that was drawn last will change with time once there is a forecast
-	uint64_t drawn;        // when the last drawing was, or 0
+	uint64_t drawn;        // the time of the last drawing, or 0
 	uint64_t due;          // SHOWS_PLAIN: when the next line is printed
 	struct buf sequence;   // the progress sequence that was sent last
 	uint64_t sequence_sent; // when `sequence` was sent
@@ -67,12 +67,12 @@ struct status_display {
 	size_t batches_cap;
 
 	// guarded by publish_lock()
-	const struct run_stats *stats; // of the run
+	const struct run_stats *stats; // the statistics of the run
 	struct former_run *former; // --eta=LOG, or NULL
 	struct buf item;       // --bar: the first argument of the job that started last, or its command
 };
 
-// Notes that something that is shown has changed. From any thread.
+// Notes a change in what is shown. Any thread.
 static void mark_dirty(struct status_display *display) {
 	if (!atomic_exchange(&display->dirty, true)) {
 		run_wake(display->run);
@@ -181,15 +181,15 @@ void status_display_add_eta(const struct run *run, const char *batch, struct buf
 
 // ---- the terminal's own progress ----
 
-// True if the terminal shows progress by the sequence OSC 9;4; some others show it as a notification. The list is that of anstyle-progress,
-// which cargo uses. Within a multiplexer the variables are those of the terminal outside, so the answer there is no.
+// True if the terminal shows progress by the sequence OSC 9;4, which some other terminals show as a notification. The list is from
+// anstyle-progress, which cargo uses. In a multiplexer the variables are from the terminal outside: returns false.
 static bool knows_progress_sequence(const char *term) {
 	const char *program = getenv("TERM_PROGRAM"), *features = getenv("TERM_FEATURES"), *conemu = getenv("ConEmuANSI");
 	const char *ptyxis = getenv("PTYXIS_VERSION");
 	if (strncmp(term, "screen", 6) == 0 || strncmp(term, "tmux", 4) == 0 || getenv("TMUX") || getenv("STY")) {
 		return false;
 	}
-	for (; features && *features; ++features) { // letters: a capital one, then small ones and digits
+	for (; features && *features; ++features) { // each feature is a capital letter, then small letters and digits
 		if (features[0] == 'P' && !(features[1] >= 'a' && features[1] <= 'z')) {
 			return true;
 		}
@@ -200,7 +200,7 @@ static bool knows_progress_sequence(const char *term) {
 
 static const char no_progress[] = "\033]9;4;0;\033\\";
 
-// Returns the progress sequence to send, or NULL if none is due. Borrowed until the next call.
+// Returns the progress sequence to send, or NULL if no sequence is due. Borrowed until the next call.
 static const char *next_sequence(struct status_display *display, const struct status *status, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	int percent = status_percent(status);
@@ -254,7 +254,7 @@ static void add_status(struct status_display *display, struct buf *text, const s
 	}
 }
 
-// True if there are batches to show. With publish_lock().
+// True if the line shows batches. With publish_lock().
 static bool has_batches(const struct status_display *display) {
 	return display->stats->nbatches > 1 || display->run->manifest;
 }
@@ -266,7 +266,7 @@ static void draw(struct status_display *display, uint64_t now) {
 	struct status status;
 	struct winsize size;
 	bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-	rows.columns = known ? (size.ws_col > 1 ? size.ws_col - 1u : 1) : 79; // all but the last one: a line that fills the last column may wrap
+	rows.columns = known ? (size.ws_col > 1 ? size.ws_col - 1u : 1) : 79; // all columns but the last: a line that fills the last column may wrap
 	rows.room = !known || size.ws_row <= 1 ? 22 : size.ws_row > 2 ? size.ws_row - 2u : 1;
 	display->form.width = rows.columns;
 	if (display->has_rows) {
@@ -336,7 +336,7 @@ static uint64_t tick_plain(struct status_display *display, uint64_t now) {
 	return display->due;
 }
 
-// Returns when to draw again though nothing has changed: for a line that shows time, or to repeat the progress sequence. Or
+// Returns when to draw again although nothing has changed: because the line shows time, or to repeat the progress sequence; or
 // TIME_NEVER.
 static uint64_t time_due(const struct status_display *display) {
 	uint64_t forecast = display->run->start + (uint64_t)ETA_FROM_S * NS_PER_S; // the line may then get its first forecast
@@ -347,10 +347,10 @@ static uint64_t time_due(const struct status_display *display) {
 	return next != TIME_NEVER && screen_is_in_background() ? TIME_NEVER : next;
 }
 
-// Draws, if that is due. Returns when it will be due, or TIME_NEVER if it has drawn.
+// Draws, if a drawing is due, and returns TIME_NEVER; else returns when a drawing will be due.
 static uint64_t draw_if_due(struct status_display *display, uint64_t now) {
 	uint64_t next = display->drawn + display->interval;
-	if (display->drawn == 0) { // a run that ends before has no line, unless the user has asked for it
+	if (display->drawn == 0) { // a run that ends before this time has no line, unless the user has asked for it
 		publish_lock(display->run);
 		uint64_t ms = display->asked || display->has_rows ? 0 : has_batches(display) ? SOON_MS : LATE_MS;
 		publish_unlock(display->run);
@@ -362,7 +362,7 @@ static uint64_t draw_if_due(struct status_display *display, uint64_t now) {
 	if (now < next) {
 		return next;
 	}
-	atomic_store(&display->dirty, false); // first: a change during the drawing makes it dirty again
+	atomic_store(&display->dirty, false); // before the drawing: a change during the drawing sets `dirty` again
 	(display->how == SHOWS_ZENITY ? write_zenity : draw)(display, now);
 	return TIME_NEVER;
 }
@@ -372,7 +372,7 @@ uint64_t status_display_tick(struct run *run, uint64_t now) {
 	if (!display || display->ended) {
 		return TIME_NEVER;
 	}
-	display->awaited = run->leases ? leases_awaited_pool(run->leases) : NULL; // not with publish_lock(), which comes after the lock of leases.c
+	display->awaited = run->leases ? leases_awaited_pool(run->leases) : NULL; // before publish_lock(): the lock of leases.c comes first
 	if (display->how == SHOWS_PLAIN) {
 		return tick_plain(display, now);
 	}
@@ -493,7 +493,7 @@ static void choose_form(struct status_display *display) {
 // Reads how long the jobs of a former run took, from its log, for the forecast. Returns 0, or -1 after a message.
 static int learn(struct status_display *display, const char *path) {
 	const char *log = display->run->options->log;
-	bool is_next = log && strcmp(log, path) == 0; // --log writes the same file: at the first run there is none yet
+	bool is_next = log && strcmp(log, path) == 0; // --log writes the same file, which does not exist before the first run
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		return is_next && errno == ENOENT ? 0 : diag_error("cannot read '%s': %s", text_shows(path), strerror(errno));

@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum wait_state {
-	WAITS,                 // the wait is for jobs
+	WAITS,                 // jobs that it waits for have not ended
 	RETURNS,               // its jobs have ended, and its attempt waits for its slots
 	IS_OVER,               // `done` is to be called
 };
@@ -25,7 +25,7 @@ struct wait {
 	struct live_attempt *attempt; // the attempt that waits; NULL: an outsider waits, or the attempt has ended
 	enum wait_state state;
 	bool any;
-	uint64_t *ids;         // of the jobs that have not ended yet
+	uint64_t *ids;         // the ids of the jobs that have not ended yet
 	size_t n;
 	uint64_t last;         // ID of the job that ended last
 	waits_done_fn *done;
@@ -39,7 +39,7 @@ static void wait_free(struct wait *wait) {
 	free(wait);
 }
 
-// ---- attempts; with nested_lock(), but for waits_attempt_begin() and waits_attempt_end() ----
+// ---- attempts; all with nested_lock(), except waits_attempt_begin() and waits_attempt_end() ----
 
 void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt) {
 	if (jobs && attempt->job->added) {
@@ -49,7 +49,7 @@ void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt) 
 	}
 }
 
-// Lends the attempt's slots and so on to other jobs; if a fairpar in the attempt uses its slot, attempts_advance() tries again later.
+// Lends the slots, memory and terminal of the attempt to other jobs; if a fairpar in the attempt uses its slot, attempts_advance() tries later.
 static void attempt_lend(struct added_jobs *jobs, struct live_attempt *attempt) {
 	struct run *run = jobs->run;
 	bool may = attempt->slots > HELD_UP || nested_withhold(run->nested, attempt, true);
@@ -66,7 +66,7 @@ static void attempt_lend(struct added_jobs *jobs, struct live_attempt *attempt) 
 	}
 }
 
-// Notes that the attempt has one wait more.
+// Notes that the attempt has one more wait, and lends its slots.
 static void attempt_wait(struct added_jobs *jobs, struct live_attempt *attempt) {
 	++attempt->nwaits;
 	if (attempt->slots == KEEPS_SLOTS) {
@@ -90,7 +90,7 @@ static void attempt_keep(struct added_jobs *jobs, struct live_attempt *attempt) 
 	attempt->slots = KEEPS_SLOTS;
 }
 
-// Notes that all waits of the attempt are over: makes it the first in line for its slots.
+// Notes that all waits of the attempt are over: the attempt becomes the first in line for its slots.
 static void attempt_want(struct added_jobs *jobs, struct live_attempt *attempt) {
 	if (attempt->slots == LENDS_SLOTS) {
 		pool_reclaim(jobs->run->pool, attempt->worker, /* waits */ true);
@@ -100,7 +100,7 @@ static void attempt_want(struct added_jobs *jobs, struct live_attempt *attempt) 
 	}
 }
 
-// When the item of the attempt ends, the pool gives back what the attempt has, and takes it out of the line.
+// Gives no slots back: when the item of the attempt ends, the pool does that, and takes the attempt out of the line for slots.
 bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt) {
 	if (!jobs) {
 		return true;
@@ -124,12 +124,12 @@ static void add_name(struct buf *buf, const char *batch, uint64_t number) {
 	buf_printf(buf, "#%" PRIu64, number);
 }
 
-// A search over all jobs and batches that must end before a job can end.
+// A search through all jobs and batches that must end before a certain job can end.
 struct search {
 	struct added_jobs *jobs;
 	const struct live_attempt *waiter; // the attempt that the search looks for, or NULL
-	struct buf path;       // once the waiter was found: the names on the way to it
-	bool forward;          // moves the jobs that it finds to the front of their queues
+	struct buf path;       // once the waiter was found: the names of the jobs and batches on the way to it
+	bool forward;          // the search moves the jobs that it finds to the front of their queues
 };
 
 static bool search_job(struct search *search, uint64_t id);
@@ -147,7 +147,7 @@ static void search_name(struct search *search, const char *name, uint64_t number
 	search->path = text;
 }
 
-// True if that attempt goes on only after the waiter.
+// True if that attempt can go on only after the waiter has ended, or is the waiter.
 static bool search_attempt(struct search *search, const struct live_attempt *attempt) {
 	bool found = attempt == search->waiter;
 	list_for_each_entry(&search->jobs->waits, struct wait, wait, link) {
@@ -166,7 +166,7 @@ static bool search_attempt(struct search *search, const struct live_attempt *att
 
 static bool search_batch(struct search *search, struct dag_node *node);
 
-// True if that batch begins only after the waiter. Searches the batches that it needs, and those that emit into it.
+// True if that batch begins or ends only after the waiter has ended. Searches the batches that it needs, and the batches that emit into it.
 static bool search_needs(struct search *search, const struct dag_node *node) {
 	const struct run *run = search->jobs->run;
 	bool found = false;
@@ -179,7 +179,7 @@ static bool search_needs(struct search *search, const struct dag_node *node) {
 	return found;
 }
 
-// True if that batch ends only after the waiter. Searches its own jobs that wait, and the batches that it needs.
+// True if that batch ends only after the waiter has ended. Searches the batch's own jobs that wait, and the batches that search_needs() names.
 static bool search_batch(struct search *search, struct dag_node *node) {
 	struct added_jobs *jobs = search->jobs;
 	bool found = false;
@@ -199,7 +199,7 @@ static bool search_batch(struct search *search, struct dag_node *node) {
 	return found;
 }
 
-// True if that job ends only after the waiter.
+// True if that job ends only after the waiter has ended.
 static bool search_job(struct search *search, uint64_t id) {
 	struct added_jobs *jobs = search->jobs;
 	struct added_entry *job = added_jobs_find(jobs, id);
@@ -233,7 +233,7 @@ static bool search_job(struct search *search, uint64_t id) {
 	return found;
 }
 
-// If the attempt would wait for itself, says so in `why`, with the names of the circle.
+// If the wait would make the attempt wait for its own end, says so in `why`, with the names of the circle.
 static void check_circle(struct added_jobs *jobs, const struct live_attempt *attempt, const uint64_t *ids, size_t n, bool any,
                          struct buf *why) {
 	size_t nblocked = 0, needed = any ? n : 1;
@@ -250,7 +250,7 @@ static void check_circle(struct added_jobs *jobs, const struct live_attempt *att
 	}
 }
 
-// Brings the jobs, and all jobs that these wait for, to the front of the line.
+// Moves the jobs, and all jobs that these wait for, to the front of their queues.
 static void bring_forward(struct added_jobs *jobs, const uint64_t *ids, size_t n) {
 	struct search search = {.jobs = jobs, .path = BUF_INIT, .forward = true};
 	++jobs->nsearches;
@@ -290,13 +290,13 @@ static void wait_forget(struct wait *wait, uint64_t id) {
 	}
 }
 
-// Removes the jobs from the wait that had ended before it began, or with `any` the first of them; with the lock.
+// Removes from the wait the jobs that had ended before the wait began (with `any`, only the job that ended first); with the lock.
 static void forget_ended(struct wait *wait) {
 	const struct added_entry *first = NULL;
 	for (size_t i = 0; i < wait->n;) {
 		const struct added_entry *job = added_jobs_find(wait->jobs, wait->ids[i]);
 		if (job->ended && !wait->any) {
-			wait_forget(wait, job->id); // another takes its place
+			wait_forget(wait, job->id); // another id moves to index `i`
 			continue;
 		}
 		first = job->ended && (!first || job->ended < first->ended) ? job : first;
@@ -345,7 +345,7 @@ struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_
 		forget_ended(wait);
 	}
 	if (wait && wait->state == WAITS) {
-		bring_forward(jobs, wait->ids, wait->n); // first: so they take the slot that the attempt lends
+		bring_forward(jobs, wait->ids, wait->n); // before the attempt lends its slot: so these jobs take it
 		wait->attempt = attempt;
 		if (attempt) {
 			attempt_wait(jobs, attempt);
@@ -371,7 +371,7 @@ void waits_cancel(struct wait *wait) {
 	run_wake(jobs->run);
 }
 
-// Goes on with attempts that may lend their slots now, or have all that they need; with the lock.
+// Lends the slots of attempts that may lend them now, and lets attempts go on that have all their slots; with the lock.
 static void attempts_advance(struct added_jobs *jobs) {
 	struct leases *leases = jobs->run->leases;
 	for (struct live_attempt *attempt = NULL; (attempt = nested_next(jobs->run->nested, attempt));) {
@@ -387,7 +387,7 @@ static void attempts_advance(struct added_jobs *jobs) {
 	}
 }
 
-// Takes a wait that is over out of the list. Returns it, or NULL if there is none.
+// Takes a wait that is over out of the list. Returns the wait, or NULL if no wait is over.
 static struct wait *take_over(struct added_jobs *jobs) {
 	struct wait *found = NULL;
 	nested_lock(jobs->run->nested);

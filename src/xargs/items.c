@@ -1,12 +1,12 @@
 // Reads items from bytes by the rules of xargs, and packs them into command lines.
 //
-// The rules of POSIX, and where it says nothing those that findutils' xargs 4.9 was seen to follow:
-// - items end at blanks and newlines, with -I only at newlines, and then without the blanks before them;
-// - '…' and "…" hold anything but newlines, \ takes the next byte literally, a newline too;
-// - a line that ends in a blank goes on in the next one (-L), also where a backslash stands before the blank;
-// - a quote that the end of the input leaves open is an error, unless nothing is behind it;
-// - the end-of-file string counts at the end of an item that has a delimiter, and at the very end of the input only if
-//   it is the first of its line.
+// The rules are those of POSIX and, where POSIX says nothing, those that findutils' xargs 4.9 was seen to follow:
+// - items end at blanks and newlines; with -I items end only at newlines, and blanks in front of an item are dropped;
+// - '…' and "…" hold anything but newlines; \ takes the next byte literally, even a newline;
+// - a line that ends with a blank is continued by the next line (-L), even if a backslash stands before the blank;
+// - a quote that is still open at the end of the input is an error, unless nothing stands behind the quote;
+// - the end-of-file string (-E) counts if a delimiter ends it; at the very end of the input, without a delimiter, it counts
+//   only as the first item of its line.
 
 #include "xargs/items.h"
 
@@ -33,7 +33,7 @@ const char *xargs_items_init(struct xargs_items *items, const struct xargs_optio
 	size_t most = argc > options->ncommand ? argc - options->ncommand : 1;
 	items->limits = (struct pack_limits){
 		.items = (uint32_t)(args > 0 && args < most ? args : most),
-		.chars = bytes + 1, // what is shorter than that fits
+		.chars = bytes + 1, // a command line must be shorter than `chars`
 		.fixed = (ptrdiff_t)initial,
 	};
 	items->item_max = bytes > initial + 1 ? bytes - initial - 1 : 0;
@@ -53,7 +53,7 @@ static enum items_status line_done(struct xargs_items *items) {
 	return ITEMS_LINE;
 }
 
-// Ends the reading, at the end of the input or after an error. Returns the command line that is left, or the end or the error.
+// Ends the reading, at the end of the input or after an error. Returns ITEMS_LINE if a command line is left, else ITEMS_END or ITEMS_ERROR.
 static enum items_status finish(struct xargs_items *items) {
 	const struct xargs_options *options = items->options;
 	bool is_packed = items->pack.nitems > 0;
@@ -72,14 +72,14 @@ static enum items_status fail(struct xargs_items *items, const char *error) {
 	return finish(items);
 }
 
-// Fails because of a line that is too long: what was packed is not run.
+// Fails because a command line is too long: the packed items are not run.
 static enum items_status fail_line(struct xargs_items *items, const char *error) {
 	packs_reset(&items->pack);
 	return fail(items, error);
 }
 
-// Adds the text with the item in its places (with nothing there if `item` is NULL) as an argument of the line. Returns NULL, or the
-// error of a result that no command line could hold. What stands behind a NUL of the item counts, but the argument ends there.
+// Adds the text as an argument of the line, with the item in place of each pattern of -I (as it is if `item` is NULL). Returns NULL, or
+// an error if no command line could hold the argument. The argument ends at a NUL of the item, but bytes behind the NUL count, too.
 static const char *add_expanded(struct xargs_items *items, const char *text, const char *item) {
 	struct pack *line = &items->pack;
 	const char *replace = items->options->replace;
@@ -89,7 +89,7 @@ static const char *add_expanded(struct xargs_items *items, const char *text, con
 		const char *at = item ? strstr(text, replace) : NULL;
 		size_t len = at ? (size_t)(at - text) : strlen(text);
 		if (item && (left <= len || (at && left - len <= items->item.len))) {
-			return "command too long"; // an empty pattern would also go on for ever
+			return "command too long"; // with an empty pattern this also ends the loop
 		}
 		buf_add(&line->args, text, ended ? 0 : len);
 		text += len;
@@ -108,17 +108,17 @@ static const char *add_expanded(struct xargs_items *items, const char *text, con
 	return line->size <= most ? NULL : start == 0 ? CANNOT_FIT : "argument list too long";
 }
 
-// -I: the line becomes the initial arguments, with the item in their places.
+// -I: makes a command line of the initial arguments, with the item in place of each pattern.
 static enum items_status add_replaced(struct xargs_items *items) {
 	const char *error = NULL, *item = buf_str(&items->item);
-	for (size_t i = 0; i < items->options->ncommand && !error; ++i) { // the name of the command is what it is, as in GNU xargs
+	for (size_t i = 0; i < items->options->ncommand && !error; ++i) { // the name of the command is not changed, as in GNU xargs
 		error = add_expanded(items, items->options->command[i], i > 0 ? item : NULL);
 	}
 	buf_reset(&items->item);
 	return error ? fail_line(items, error) : line_done(items);
 }
 
-// Adds the item that was read. ITEMS_MORE: go on reading.
+// Adds the item that was read to the command line. Returns ITEMS_MORE if the reading goes on.
 static enum items_status add_item(struct xargs_items *items, bool line_ends) {
 	const struct xargs_options *options = items->options;
 	const char *bad, *item = buf_str(&items->item);
@@ -149,7 +149,7 @@ static enum items_status add_item(struct xargs_items *items, bool line_ends) {
 	return is_full ? line_done(items) : ITEMS_MORE;
 }
 
-// How many of the bytes come before the first that is special, or a second delimiter in a row. Uses memchr(), which the C
+// Returns how many bytes come before the first special byte, or before a second delimiter in a row. Uses memchr(), which the C
 // library makes fast: items are nearly always lines of ordinary bytes.
 static size_t count_ordinary(const struct xargs_items *items, const char *at, size_t len) {
 	static const char specials[] = " \t'\"\\\v\f\r"; // and the NUL behind them
@@ -162,8 +162,8 @@ static size_t count_ordinary(const struct xargs_items *items, const char *at, si
 	return empty ? (size_t)(empty + 1 - at) : len;
 }
 
-// Adds the items at `at` up to a delimiter, if all fit into the line. Returns their bytes, delimiters included; or 0, and in *ret_next
-// the position where it may be tried again: not at once, for what is special is likely to come often.
+// Adds the items at `at` up to a delimiter, if all of them fit into the line. Returns how many bytes they have, with their delimiters;
+// or 0. *ret_next is where to try next: after a failure not at once, for special bytes are likely to come often.
 static size_t add_block(struct xargs_items *items, const char *at, const char *end, const char **ret_next) {
 	char block[ITEMS_BLOCK], delimiter = items->options->items.literal ? items->options->items.delimiter : '\n';
 	size_t most = (size_t)(end - at) < ITEMS_BLOCK ? (size_t)(end - at) : ITEMS_BLOCK, len = count_ordinary(items, at, most);
@@ -183,7 +183,7 @@ static size_t add_block(struct xargs_items *items, const char *at, const char *e
 	return len;
 }
 
-// Calls add_block() if an item may begin here and *next was reached; else returns 0. *ret_status is ITEMS_LINE if the line is full.
+// Calls add_block() if an item may begin at `at` and *next was reached; else returns 0. Sets *ret_status to ITEMS_LINE if the line is full.
 static size_t try_block(struct xargs_items *items, const char *at, const char *end, const char **next, enum items_status *ret_status) {
 	bool begins = items->has_blocks && at >= *next && items->item.len == 0 && !items->seen && items->state == IN_SPACE;
 	size_t len = begins ? add_block(items, at, end, next) : 0;
@@ -253,7 +253,7 @@ static enum items_status read_literal(struct xargs_items *items, char c) {
 	return add_item(items, /* line_ends */ true);
 }
 
-// Handles one byte of other items.
+// Handles one byte of the input.
 static enum items_status read_byte(struct xargs_items *items, char c) {
 	if (items->options->items.literal) {
 		return read_literal(items, c);

@@ -1,6 +1,6 @@
-// The options of the xargs personality: those of GNU xargs, with its rules and its messages.
+// The options of the xargs personality: the options of GNU xargs, with the same rules and messages.
 //
-// They are read by getopt_long(), not by fairpar's table, because nearly all differs: short options may have optional arguments, long ones
+// getopt_long() reads the options, not fairpar's table, because the rules differ: short options may have optional arguments, long options
 // may be abbreviated, and scripts compare the messages. Messages that tests and scripts look at are those of findutils 4.9.
 
 #include "xargs/options.h"
@@ -91,7 +91,7 @@ const char *xargs_quoted(struct buf *buf, const char *text) {
 
 // ---- limits ----
 
-// What execve(2) takes: a quarter of the stack's limit, at least 128 KiB (ARG_MAX), at most 6 MiB.
+// Returns how many bytes execve(2) takes: a quarter of the stack's limit, at least 128 KiB (ARG_MAX), at most 6 MiB.
 static size_t arg_max(void) {
 	enum { LEAST = 128 * 1024, MOST = 6 * 1024 * 1024 };
 	struct rlimit stack;
@@ -146,7 +146,7 @@ static void refuse(struct xargs_options *options) {
 	give_up(options);
 }
 
-// A number from `min` to `max` (negative: any). One out of bounds is refused, or with `bend` only complained about.
+// Returns the number in `text`, from `min` to `max` (negative: no bound). Refuses a number out of bounds; with `bend` only prints a message.
 static long parse_number(struct xargs_options *options, const char *text, int key, long min, long max, bool bend) {
 	char *end;
 	long value = strtol(text, &end, 10);
@@ -167,7 +167,7 @@ static long parse_number(struct xargs_options *options, const char *text, int ke
 	return bound;
 }
 
-// \054 or \x2c
+// Reads \054 or \x2c.
 static char parse_code(struct xargs_options *options, const char *text) {
 	bool hex = text[1] == 'x';
 	char *end;
@@ -207,12 +207,12 @@ static char parse_delimiter(struct xargs_options *options, const char *text) {
 	return codes[letter - letters];
 }
 
-// -L, -I and -n exclude each other: the last one counts. `name` is how the new one is called.
+// -L, -I and -n exclude each other: the last option counts, whose `name` the message shows.
 static void warn_exclusive(const char *before, const char *name) {
 	diag_note("warning: options --%s and %s are mutually exclusive, ignoring previous --%s value", before, name, before);
 }
 
-// Takes back the other two of -L, -I and -n, with a warning. `keep`: the field of the new one.
+// Takes back the other two of -L, -I and -n, with a warning. `name` is the new option, `keep` its field.
 static void exclude(struct xargs_options *options, const char *name, const void *keep) {
 	if (options->limits.lines > 0 && keep != &options->limits.lines) {
 		warn_exclusive("max-lines", name);
@@ -291,18 +291,18 @@ static void set_option(struct xargs_options *options, int key, const char *value
 
 // ---- argv ----
 
-// Is the option that getopt_long() has just refused unknown to it, and one that fairpar has outside of this personality?
+// Returns true if getopt_long() has just refused an option that xargs does not have, but fairpar has outside of the xargs personality.
 static bool is_foreign(const char *word) {
 	enum option_id id;
 	const char *nearest;
 	char *names = NULL;
-	if (optopt != 0) { // a letter, or what was wrong is the argument of a known option
+	if (optopt != 0) { // an unknown letter, or a known option with a wrong argument
 		return optopt < LONG_ONLY && !strchr(short_options, optopt) && option_find_short((char)optopt, &id, &nearest) == MATCH_OPTION;
 	}
 	size_t len = strcspn(word + 2, "=");
 	bool found = option_find_long(word + 2, len, &id, &names, &nearest) == MATCH_OPTION;
 	for (const struct option *option = long_options; option->name; ++option) {
-		found = found && strncmp(option->name, word + 2, len) != 0; // an abbreviation may fit several of them
+		found = found && strncmp(option->name, word + 2, len) != 0; // the word may be an abbreviation of several options
 	}
 	free(names);
 	return found;

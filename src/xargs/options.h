@@ -1,4 +1,4 @@
-// The options of the xargs personality: those of GNU xargs, with its rules and the words of its messages.
+// The options of the xargs personality: the options of GNU xargs, with the same rules and messages.
 
 #pragma once
 
@@ -14,16 +14,16 @@ struct xargs_options {
 		bool literal;      // -0, -d: items end at `delimiter`, and nothing is special in them
 		char delimiter;
 		const char *eof;   // -E: an item that is this text ends the input; or NULL
-		bool run_empty;    // input without items gives one line without arguments (no -r)
+		bool run_empty;    // input without items gives one command line without arguments (no -r)
 	} items;
 	struct {
-		size_t bytes;      // -s or its default: of a command line, initial arguments and the NULs included; below 4 GiB
+		size_t bytes;      // the most bytes of a command line, with initial arguments and NULs: -s or its default; below 4 GiB
 		size_t args;       // -n: items in a command line, 0: no limit
 		size_t lines;      // -L: lines of input in a command line, 0: no limit
-		size_t argc;       // arguments of a command line, the initial ones included
-		bool exact;        // -x: if `args` or `lines` is set, it is an error when those items do not fit into `bytes`
+		size_t argc;       // the most arguments of a command line, with the initial arguments
+		bool exact;        // -x: it is an error if as many items as `args` or `lines` asks for do not fit into `bytes`
 	} limits;
-	size_t env_bytes;      // of the environment: strings with their NULs
+	size_t env_bytes;      // bytes of the environment: its strings with their NULs
 	size_t max_chars;      // the greatest value of -s: ARG_MAX less the environment and 2048 bytes, as in POSIX
 	const char *arg_file;  // the file of -a; NULL: stdin, also for -a -
 	const char *replace;   // -I, or NULL
@@ -35,13 +35,13 @@ struct xargs_options {
 	bool show_limits;  // --show-limits
 	bool is_done;      // nothing is to be run: exit with `status`
 	int status;
-	bool is_foreign;       // the option that was refused is one that fairpar has outside of this personality
+	bool is_foreign;       // xargs has refused an option that fairpar has outside of the xargs personality
 };
 
-enum { XARGS_FAILURE = 1 }; // exit status of whatever is wrong with xargs itself (POSIX: 1 to 125)
+enum { XARGS_FAILURE = 1 }; // exit status for all errors of xargs itself (POSIX: 1 to 125)
 
-// Parses argv[1…]. `env`: the environment of the jobs. Prints help, limits, warnings and errors itself; messages begin with
-// the name set by diag_set_name(). argv must live as long as the options. Returns whether there is something to run.
+// Parses argv[1…]; `env` is the environment of the jobs. Prints help, limits, warnings and errors itself; messages begin with
+// the name set by diag_set_name(). argv must live as long as the options. Returns true if commands are to be run.
 bool xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char *const *env);
 
 // Sets the caller's buffer to the text in the quotes of the process's locale: ‘text’ if the locale is UTF-8, else 'text'.

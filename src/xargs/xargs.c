@@ -1,9 +1,9 @@
-// The xargs personality: `fairpar --xargs …`, or called by the name xargs.
+// The xargs personality: `fairpar --xargs …`, or a fairpar that is called xargs.
 //
-// A composition root of its own beside run/setup.c: the same pool, workers and children, but one queue, no output of ours, and
-// xargs' rules of reading, stopping and exit status. The main thread answers signals. The workers take turns in making a line of
-// the input (items.c) and starting its command, so that all is in the order in which xargs does it: an error in the input
-// is printed when all lines before it were started, and a run that stops leaves the input where xargs would have.
+// Puts a run together without run/setup.c: it has the same pool, workers and children, but one queue, no captured output, and
+// xargs' rules for reading, stopping and the exit status. The main thread answers signals. The workers take turns: each makes a
+// command line from the input (items.c) and starts its command. So all happens in the order of xargs: an error in the input is
+// printed when all lines before it were started, and a run that stops leaves the input where xargs would leave it.
 //
 // The words of the messages and the exit statuses are those of findutils' xargs 4.9:
 //   exit 1 to 254: go on, 123 at the end     exit 255: stop, 124     killed by a signal: stop, 125
@@ -38,7 +38,7 @@
 #include <wctype.h>
 
 enum {
-	CHUNK = 64 * 1024,         // read at once
+	CHUNK = 64 * 1024,         // bytes that are read at once
 	WORKER_STACK = 256 * 1024, // as in run/setup.c
 };
 
@@ -48,7 +48,7 @@ struct xargs_input {
 	char *chunk;
 	size_t at, end;            // the unread part of the chunk
 	bool is_read;              // the input was read to its end
-	int error;                 // of the last read, or 0
+	int error;                 // errno of the last read, or 0
 	struct xargs_items items;
 	bool has_line;             // items.pack is the line of the next command
 	bool has_ended;            // there are no more lines
@@ -61,20 +61,20 @@ struct xargs_run {
 	struct context *context;   // what the jobs run with
 	struct children *children;
 	struct pool *pool;
-	struct queue *queue;       // of the work that makes the next line; it holds one at most
+	struct queue *queue;       // the queue of the work that makes the next line: it holds at most one piece of work
 	int wake_fd;               // wakes the loop (base/io.h)
 	int stop_fd;               // wakes the worker that reads the input: readable once the run is cut short
 	atomic_bool idle, is_stopped;
 	atomic_bool has_failed;    // a job has failed
 	atomic_int stop_code;      // exit status that a job has stopped the run with, or 0
 
-	struct xargs_input input;  // of the worker that makes the next line
-	atomic_uint unstarted;     // lines that have no process yet, and 1 as long as there may be more lines
+	struct xargs_input input;  // used only by the worker that makes the next line
+	atomic_uint unstarted;     // how many lines have no process yet, plus 1 as long as there may be more lines
 
 	mutex terminal;            // guards tty_fd; held from a question to its answer
 	int tty_fd;                // to read the answers from, or -1
 
-	// of the main thread
+	// used only by the main thread
 	int signal_fd;
 	int signal;                // the signal that ends the run, or 0
 	bool killing;              // a second signal came
@@ -85,13 +85,13 @@ struct xargs_run {
 struct xargs_worker {
 	struct xargs_run *run;
 	struct worker *worker;
-	bool is_unstarted;   // its line has no process yet
+	bool is_unstarted;   // the worker's line has no process yet
 	void *stack_top;
-	struct buf args;     // of the line, each with its NUL: with -I all arguments, else those behind the initial ones
+	struct buf args;     // the arguments of the line, each with its NUL: with -I all, else those behind the initial arguments
 	const char **argv;
 	size_t argv_cap;
 	struct buf text;
-	char **env;          // with --process-slot-var, that of slot `env_slot`; else NULL
+	char **env;          // with --process-slot-var, the environment for slot `env_slot`; else NULL
 	unsigned env_slot;
 };
 
@@ -119,7 +119,7 @@ static struct xargs_worker *worker_state_of(struct worker *worker) {
 
 // Lets no more commands start. From any thread.
 static void stop_run(struct xargs_run *run) {
-	atomic_store_release(&run->is_stopped, true); // pairs with the loads of it
+	atomic_store_release(&run->is_stopped, true); // pairs with the loads of is_stopped
 	wakeup_post(run->stop_fd);
 	pool_shutdown(run->pool);
 }
@@ -184,17 +184,17 @@ static int open_input(struct xargs_input *input, const struct xargs_options *opt
 	return 0;
 }
 
-// Leaves a file that is standard input where xargs would leave it, behind what was used, and frees the memory.
+// If stdin is a file, sets its offset behind the bytes that were used, as xargs does. Frees the memory.
 static void close_input(struct xargs_input *input) {
 	off_t unused = (off_t)(input->end - input->at);
 	if (input->fd == STDIN_FILENO && unused > 0) {
-		(void)lseek(STDIN_FILENO, -unused, SEEK_CUR); // ESPIPE: nobody could go on from there
+		(void)lseek(STDIN_FILENO, -unused, SEEK_CUR); // ESPIPE is ignored: no program could read these bytes again
 	}
 	xargs_items_fini(&input->items);
 	free(input->chunk);
 }
 
-// Waits until the descriptor can be read. Returns false if the run is cut short, or without `waits` if there is nothing now.
+// Waits until the descriptor can be read. Returns false if the run is cut short, or, without `waits`, if there are no bytes now.
 static bool await(const struct xargs_run *run, int fd, bool waits) {
 	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = run->stop_fd, .events = POLLIN}};
 	int ready;
@@ -264,7 +264,7 @@ static void end_input(struct xargs_run *run) {
 	pool_queue_close(run->pool, run->queue);
 }
 
-// Counts a line that has a process or will get none, or, once, that there are no more lines.
+// Called for each line that has a process or will get none, and once when there are no more lines.
 static void count_down(struct xargs_run *run) {
 	if (atomic_fetch_sub(&run->unstarted, 1) == 1) {
 		end_input(run);
@@ -301,7 +301,7 @@ static struct character character_at(const char *s, size_t len) {
 	mbstate_t state = {0};
 	wchar_t wide;
 	size_t n = mbrtowc(&wide, s, len, &state);
-	if (n == 0 || n > len) { // no character, or the beginning of one
+	if (n == 0 || n > len) { // no character, or an incomplete one
 		return (struct character){.len = 1, .prints = false};
 	}
 	return (struct character){.len = n, .prints = iswprint((wint_t)wide)};
@@ -311,8 +311,8 @@ struct quoting {
 	bool plain, plain_in_double, apostrophe;
 };
 
-// Finds out whether the word may stand without quotes, and whether in "…", as a blank and an apostrophe may. A character that is
-// special only in some places may stand without quotes in the other places, and in "…" in those.
+// Finds out whether the word may stand without quotes, and whether it may stand in "…", which may hold blanks and apostrophes. { } # and ~
+// are special only at some places of a word: there they may stand in "…", at other places without quotes.
 static struct quoting find_quoting(const char *word, size_t len) {
 	struct quoting quoting = {.plain = len > 0, .plain_in_double = true, .apostrophe = false};
 	for (size_t i = 0; i < len;) {
@@ -364,8 +364,8 @@ static void add_single(struct buf *buf, const char *word, size_t len) {
 	buf_addc(buf, '\'');
 }
 
-// Appends the word as coreutils' and findutils' "shell-escape" style has it: plain where that is enough, else in '…', "…" around a
-// lone apostrophe, and $'\n' for what cannot be printed. What can be printed is the locale's to say (setlocale() is the caller's).
+// Appends the word in the "shell-escape" style of coreutils and findutils: plain if possible, else in '…'; in "…" for the sake of an
+// apostrophe; with $'\n' for characters that cannot be printed in the locale (the caller has called setlocale()).
 static void show_word(struct buf *buf, const char *word, size_t len) {
 	struct quoting quoting = find_quoting(word, len);
 	if (quoting.plain) {
@@ -381,7 +381,7 @@ static void show_word(struct buf *buf, const char *word, size_t len) {
 
 // ---- asking and showing ----
 
-// Asks, and reads a line of the terminal. Returns whether it says yes.
+// Asks, and reads a line from the terminal. Returns true if the line begins with y or Y.
 static bool read_answer(struct xargs_run *run) {
 	if (run->tty_fd < 0) {
 		run->tty_fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -419,7 +419,7 @@ static bool show(struct xargs_run *run, struct xargs_worker *state, const char *
 	return false;
 }
 
-// Shows and asks, as the options say. Returns whether the command is to be run.
+// Shows the command (-t) and asks (-p). Returns true if the command is to be run.
 static bool is_wanted(struct xargs_run *run, struct xargs_worker *state, const char *const *argv, size_t argc) {
 	if (!run->options->ask) {
 		return !run->options->verbose || show(run, state, argv, argc, "\n");
@@ -445,13 +445,13 @@ static char *const *make_env(const struct xargs_run *run, struct xargs_worker *s
 	return name ? state->env : run->context->env;
 }
 
-// The jobs' standard input: /dev/null, with -a ours, with -o the terminal. `*ret_owned` is to be closed, or -1.
+// Returns the descriptor for a job's stdin: the terminal (-o), fairpar's stdin (-a), or -1 for /dev/null. The caller closes *ret_owned, or it is -1.
 static int open_stdin(const struct xargs_options *options, int *ret_owned) {
 	*ret_owned = -1;
 	if (options->open_tty) {
 		*ret_owned = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		if (*ret_owned < 0) {
-			int error = errno; // not fatal in GNU xargs either: the job reads nothing
+			int error = errno; // not fatal, as in GNU xargs: the job gets /dev/null
 			FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 			diag_note("%s: %s", xargs_quoted(&name, "/dev/tty"), strerror(error));
 		}
@@ -460,7 +460,7 @@ static int open_stdin(const struct xargs_options *options, int *ret_owned) {
 	return options->arg_file ? STDIN_FILENO : -1;
 }
 
-// Runs the command line, with a NULL behind it. Returns false if it is too long for the system.
+// Runs the command line `argv`, which has a NULL behind it. Returns false if the command line is too long for the system.
 static bool run_argv(struct xargs_run *run, struct xargs_worker *state, const char *const *argv, size_t argc) {
 	const char *name = argv[0];
 	struct spawn_error error = {.step = SPAWN_EXEC, .error = ENOENT};
@@ -476,7 +476,7 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *state, const ch
 	int owned;
 	struct child_config config = {
 		.path = path,
-		.argv = (char *const *)(uintptr_t)argv, // execve(2) changes nothing
+		.argv = (char *const *)(uintptr_t)argv, // execve(2) does not change the strings
 		.env = make_env(run, state, worker_slot(state->worker)),
 		.context = run->context,
 		.stdin_fd = open_stdin(run->options, &owned),
@@ -497,7 +497,7 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *state, const ch
 	return true;
 }
 
-// Runs the line of that many arguments, in pieces if the line is too long for the system, whose limit is not known, because it
+// Runs the line of `nargs` arguments; in pieces if it is too long for the system. The exact limit is not known, because the system
 // counts the pointers, too.
 static void run_line(struct xargs_run *run, struct xargs_worker *state, size_t nargs) {
 	const char *args = buf_str(&state->args);
@@ -525,7 +525,7 @@ static void run_line(struct xargs_run *run, struct xargs_worker *state, size_t n
 }
 
 // Makes the next line, and the line behind it as far as its input has come: xargs, too, reads so far before it sees how a command has
-// ended. Returns whether there is a line to be run, which is in state->args and *ret_nargs.
+// ended. Returns true if there is a line to run: its arguments are in state->args, their number in *ret_nargs.
 static bool make_line(struct xargs_run *run, struct xargs_worker *state, size_t *ret_nargs) {
 	struct xargs_input *input = &run->input;
 	struct pack *pack = &input->items.pack;
@@ -544,7 +544,7 @@ static bool make_line(struct xargs_run *run, struct xargs_worker *state, size_t 
 
 static void go_on(struct xargs_run *run, struct worker *from);
 
-// The run is the queue's user.
+// Does a piece of work of the queue, whose user is the run.
 static enum work_status run_item(struct worker *worker, struct queue *queue, void *data FP_UNUSED, size_t size FP_UNUSED) {
 	struct xargs_run *run = queue_user(queue);
 	struct xargs_worker *state = worker_state_of(worker);
@@ -563,17 +563,17 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	if (has_line) {
 		state->is_unstarted = true;
 		run_line(run, state, nargs);
-		// only now: a message about the input comes behind those about the start of the lines before it
+		// not earlier: so a message about the input comes after the messages about starting the lines before it
 		line_started(state);
 	}
 	return WORK_OK;
 }
 
-// Submits work that makes the next line, submits such work for the line behind it, and runs its own. `from`: as of pool_submit().
+// Submits work for run_item(), which makes the next line, submits work for the line behind it, and runs its line. `from` as for pool_submit().
 static void go_on(struct xargs_run *run, struct worker *from) {
 	static const struct work_type type = {.name = "command line", .run = run_item};
 	struct work work = {.type = &type, .data = "", .size = 0};
-	enum submit_status ignored = pool_submit(run->pool, run->queue, from, &work, 1); // refused where the run was stopped
+	enum submit_status ignored = pool_submit(run->pool, run->queue, from, &work, 1); // refused if the run was stopped
 	(void)ignored;
 }
 
@@ -589,7 +589,7 @@ static void on_trouble(void *arg FP_UNUSED, const char *what, int error) {
 	diag_note("warning: %s: %s", what, strerror(error));
 }
 
-// The first signal ends the jobs, a second one kills them, a third one kills xargs.
+// The first signal ends the jobs, a second signal kills them, a third signal kills xargs.
 static void answer_ending_signal(struct xargs_run *run, int signal) {
 	if (run->killing) {
 		children_kill_with_cookie(run->children);
@@ -601,7 +601,7 @@ static void answer_ending_signal(struct xargs_run *run, int signal) {
 		return;
 	}
 	run->signal = signal;
-	write_limit_set(now_ns()); // xargs itself would have died
+	write_limit_set(now_ns()); // GNU xargs would have died at once
 	stop_run(run);
 	children_terminate(run->children);
 }
@@ -652,7 +652,7 @@ static void loop(struct xargs_run *run) {
 	go_on(run, NULL);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		// up to the next step of the jobs' end, if that has begun, or the next check for orphans
+		// waits until the next step of ending the jobs, if that has begun, or the next check for orphans
 		uint64_t orphans = children_reap_orphans(run->children, run->signal_fd);
 		loop_poll(run, poll_ms(time_earlier(orphans, children_term_step(run->children, now_ns()))));
 		int signal;
@@ -664,7 +664,7 @@ static void loop(struct xargs_run *run) {
 
 // ---- putting it together ----
 
-// Opens what the run needs. Returns 0, or -1 after a message.
+// Opens the input, the descriptors and the pool of the run. Returns 0, or -1 after a message.
 static int xargs_open(struct xargs_run *run) {
 	if (open_input(&run->input, run->options) != 0) {
 		return -1;
@@ -678,7 +678,7 @@ static int xargs_open(struct xargs_run *run) {
 		diag_note("cannot set up signals: %s", strerror(errno));
 		return -1;
 	}
-	// how many processes at once: -P, within the descriptors there are. SIGUSR1 may ask for more
+	// how many processes run at once: -P, as far as there are descriptors; SIGUSR1 may ask for more
 	unsigned long wanted = (unsigned long)run->options->max_procs;
 	run->max_slots = slots_limit((unsigned long)context_raise_nofile(run->context));
 	run->slots = wanted == 0 || wanted > run->max_slots ? run->max_slots : (unsigned)wanted;
@@ -720,18 +720,18 @@ static void xargs_close(struct xargs_run *run) {
 static int xargs_status(const struct xargs_run *run) {
 	int stop_code = atomic_load_relaxed(&run->stop_code);
 	if (stop_code != 0 || atomic_load_relaxed(&run->has_failed)) {
-		return stop_code != 0 ? stop_code : 123; // before an error of the input, as in GNU xargs
+		return stop_code != 0 ? stop_code : 123; // wins over an error of the input, as in GNU xargs
 	}
 	return run->input.has_failed || diag_lost() ? XARGS_FAILURE : 0;
 }
 
 bool xargs_is_meant(int argc, char *argv[]) {
 	const char *name = argc > 0 ? path_base(argv[0]) : "";
-	// called as parallel, --xargs is GNU parallel's option in front, too
+	// if fairpar is called parallel, --xargs is GNU parallel's option even as the first word
 	return strcmp(name, "xargs") == 0 || (argc > 1 && strcmp(argv[1], "--xargs") == 0 && strcmp(name, "parallel") != 0);
 }
 
-// Warns if --xargs in front is likely to be GNU parallel's option of that name: the command has {} without -I {}, or :::.
+// Warns if --xargs as the first word is probably meant as GNU parallel's --xargs: the command has {} without -I {}, or :::.
 static void warn_parallel(const struct xargs_options *options) {
 	bool is_meant = options->is_foreign;
 	for (size_t i = 0; i < options->ncommand && !options->replace; ++i) {
@@ -755,7 +755,7 @@ int xargs_main(int argc, char *argv[], struct context *context) {
 	if (!is_run) {
 		return options.status;
 	}
-	// The locale says what can be printed, and which quotes messages have. Set before there are threads: setlocale() is not safe with others.
+	// The locale says which characters can be printed, and which quotes messages have. setlocale() is not safe once there are other threads.
 	setlocale(LC_CTYPE, "");
 	struct xargs_run run = {.options = &options, .context = context, .tty_fd = -1, .unstarted = 1, .signal_fd = -1};
 	mutex_init(&run.terminal, LOCK_XARGS_TERMINAL);

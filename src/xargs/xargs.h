@@ -1,4 +1,4 @@
-// The xargs personality: `fairpar --xargs …`, or called by the name xargs.
+// The xargs personality: `fairpar --xargs …`, or a fairpar that is called xargs.
 
 #pragma once
 
@@ -9,5 +9,5 @@
 // True if the program's own name is xargs, or its first argument --xargs.
 bool xargs_is_meant(int argc, char *argv[]);
 
-// Runs as xargs. Returns the exit status, or dies by the signal that ended the run.
+// Runs as xargs. Returns the exit status; or, if a signal has ended the run, dies by the same signal.
 int xargs_main(int argc, char *argv[], struct context *context);

@@ -26,7 +26,7 @@ struct gate {
 	bool can_hold;           // may hold back a start
 	const char *jobs;        // the value of -j; borrowed
 	mutex lock;              // guards the fields down to `timeout`
-	uint64_t next_start;     // not before this: --delay
+	uint64_t next_start;     // no job starts before this time (--delay)
 	double delay;            // nanoseconds
 	enum event_why why;      // of the last refusal
 	struct buf what;         // `why` in words; empty: the last answer was that a job may start, or that --delay holds it back
@@ -34,7 +34,7 @@ struct gate {
 	struct slots_watch jobs_file;
 	atomic_uint_least64_t timeout; // of --timeout N%: N% of the median, ns; 0: not known yet
 
-	// for the thread that calls gate_ask(), one at a time; with -S for the event loop
+	// used by the thread that calls gate_ask(), one at a time; with -S by the event loop
 	double max_load;         // 0: any
 	struct slots_watch load_file;
 	bool swapping;
@@ -42,7 +42,7 @@ struct gate {
 	uint64_t swap_read_at;    // when `swapped` was last read; 0: never
 	bool has_waited, has_missed; // the messages about a wait, and about a missing figure, were printed
 	uint64_t waits_since;    // when the published wait for all jobs began; 0: none is published
-	enum event_why published; // the reason of that wait
+	enum event_why published; // the reason of the published wait
 
 	// for the event loop
 	uint64_t memory_due;     // when to read the memory next
@@ -328,7 +328,7 @@ static void make_room(struct gate *gate, uint64_t bytes) {
 	unsigned most = sysload_may_run(bytes, options->memsuspend, n);
 	unsigned before = gate->suspended;
 	if (bytes / 2 >= options->memsuspend && before > 0) {
-		most = n > before ? n - before + 1 : 1; // one at a time: the next reading tells how much memory it takes
+		most = n > before ? n - before + 1 : 1; // one more job goes on: the next reading shows how much memory it takes
 	}
 	unsigned now = gate->suspended = children_suspend_young(run->children, most);
 	char what[100];

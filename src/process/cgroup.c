@@ -249,7 +249,7 @@ uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group)
 	return peak > cache ? peak - cache : 0;
 }
 
-// Waits for "populated 0" in cgroup.events. Once that file was read, poll() reports its changes as POLLPRI.
+// Waits until the group is empty: "populated 0" in cgroup.events. Once that file was read, poll() reports its changes as POLLPRI.
 static void wait_empty(const struct cgroup_root *root, const struct cgroup *group) {
 	char name[NAME_BYTES], text[256];
 	int fd = openat(root->fd, group_file(group->number, "cgroup.events", name), O_RDONLY | O_CLOEXEC);

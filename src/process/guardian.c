@@ -258,7 +258,7 @@ int guardian_main(int argc, char *argv[]) {
 	}
 	if (!atomic_load_acquire(&table->goodbye)) { // pairs with the release in guardian_fini()
 		end_all(table, 4);
-		unsigned n = atomic_load_acquire(&table->tokens.n); // after the end of all jobs that ran in the slots of these tokens
+		unsigned n = atomic_load_acquire(&table->tokens.n); // read after the end of all jobs that ran in the slots of these tokens
 		(void)!write_all(3 + OWN_FDS + GUARDIAN_TOKENS, table->tokens.bytes, n < TOKENS_MOST ? n : TOKENS_MOST); // nobody is left to be told
 		for (int i = 0; i < 2 && table->unlink_paths[i][0]; ++i) {
 			(void)!unlink(table->unlink_paths[i]);

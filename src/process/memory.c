@@ -541,7 +541,7 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 // ---- how much memory the cgroups of this process leave it ----
 
 // Facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst. A limit of v1 that is not set
-// is the greatest multiple of a page, which no machine has.
+// reads as the greatest multiple of a page, which no machine has.
 
 #define NO_LIMIT (UINT64_C(1) << 60)
 

@@ -155,7 +155,7 @@ struct memory_room memory_room_observe(const char *root);
 // Returns the number of bytes in the form "1.5G". The text is valid until the second next call on this thread.
 const char *memory_show(uint64_t bytes);
 
-// Gets the bytes from the line "NAME N kB" in the text of /proc/meminfo, `name` with its colon; returns false if there is none.
+// Gets N, in bytes, from the line "NAME N kB" in the text of /proc/meminfo; `name` has the colon. Returns false if there is no such line.
 bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) FP_NODISCARD;
 
 // ---- the ledger: a file that all fairpars which share slots map; each has an entry there, which says how much memory its jobs need ----

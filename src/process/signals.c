@@ -47,7 +47,7 @@ void signals_defer(sigset_t *ret_mask) {
 	mask_one(SIG_BLOCK, SIGUSR2);
 }
 
-// Adds the signal to `wanted`, unless nohup or a shell's `&` has made it ignored: a signal that is blocked would be reported all the same.
+// Adds the signal to `wanted`, unless nohup or a shell's `&` has made it ignored: the descriptor reports blocked signals even if they are ignored.
 static void want(int signal) {
 	if (!is_ignored(signal)) {
 		sigaddset(&wanted, signal);

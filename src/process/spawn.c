@@ -36,7 +36,7 @@
 #define CLONE_PIDFD 0x00001000
 #endif
 
-// The child must leave no trace in the shadow memory of its parent, and never returns from its functions.
+// For functions that run in the child: sanitizers must not track these, as the child shares our shadow memory and never returns.
 #if defined(__clang__) && __has_attribute(disable_sanitizer_instrumentation)
 #define UNCHECKED __attribute__((disable_sanitizer_instrumentation, no_sanitize("undefined")))
 #elif defined(__clang__)
@@ -270,8 +270,8 @@ static pid_t spawn_unprepared(struct spawn_config config, int *ret_pidfd, struct
 	return pid;
 }
 
-// For systems that refuse CLONE_PIDFD, such as qemu-user, which also forks for CLONE_VM | CLONE_VFORK: the child reports a failure by
-// a pipe, which execve() closes. The child is not waited for before its descriptor is open, so the pid stays the child's.
+// For systems that refuse CLONE_PIDFD, such as qemu-user, which copies the memory even for CLONE_VM | CLONE_VFORK: so the child reports a
+// failure by a pipe, which execve() closes. The child is not waited for before its pidfd is open, so the pid stays the child's.
 static pid_t clone_without_pidfd(struct exchange *x) {
 	int report[2];
 	if (pipe2(report, O_CLOEXEC) != 0) {

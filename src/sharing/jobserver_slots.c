@@ -184,7 +184,7 @@ static void audit(struct jobserver_slots *slots) {
 
 // ---- the event loop ----
 
-// Takes as many tokens as there is work for. Returns how many slots the run has got by that.
+// Takes as many tokens as there is work for. Returns how many slots the run has gained.
 static unsigned take_wanted(struct jobserver_slots *slots) {
 	unsigned has = slots->serves ? slots->most - slots->out : 1 + atomic_load_relaxed(&slots->held->n);
 	unsigned wanted = pool_demand(slots->pool, slots->most > has ? slots->most - has : 0);

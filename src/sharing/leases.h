@@ -49,7 +49,7 @@ int leases_open(const struct options *options, struct context *context, unsigned
 // Whether the server adapts its number of slots (auto).
 bool leases_adapt(const struct leases *leases);
 
-// Lets the children count the memory that jobs of the pool's other runs need, and tells those runs how much this run's jobs need. Called
+// Makes `children` count the memory that jobs of the pool's other runs need, and tell these runs how much this run's jobs need. Called
 // before the first child of `children`.
 void leases_share_memory(const struct leases *leases, struct children *children);
 

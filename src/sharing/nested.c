@@ -175,7 +175,7 @@ static void loan_free(struct loan *loan) {
 	free(loan);
 }
 
-// Returns the slot of a lease: the slot of the job or loan from which it is lent; if there is none, the slot of an item that lends it.
+// Returns the slot of a granted lease: the slot of the job or loan from which it is lent; if there is none, the slot of an item that lends its own.
 static unsigned slot_of(struct nested *nested, const struct lease_grant *grant, const struct live_attempt *attempt) {
 	const struct loan *lender = find_loan(nested, grant->lender);
 	if (grant->lender) {

@@ -43,7 +43,7 @@ char *pool_client_label(char *const *words) {
 	return buf_take(&line);
 }
 
-// Returns the bounds of --pool-slots; if only -j auto is given, the bounds of --pool-slots auto.
+// Returns the bounds of --pool-slots; or, if that is not given and -j is auto, the bounds of --pool-slots auto.
 static struct slots_bounds bounds_wanted(const struct options *options) {
 	bool any = options->pool.bounds.most == 0 && options->jobs && slots_is_auto(options->jobs);
 	return any ? (struct slots_bounds){.least = 1, .most = MOST_POOL_SLOTS} : options->pool.bounds;

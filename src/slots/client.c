@@ -78,7 +78,7 @@ static void send_use(const struct client *client, const struct held *held) {
 	send_frame(client, FRAME_USE, held->id.number, held->id.nonce, held->last);
 }
 
-// Reads what has come. Returns false if the server has closed the connection.
+// Reads the frames that have come. Returns false if the server has closed the connection.
 static bool fill(struct client *client) {
 	enum frame_result result;
 	int fd;

@@ -52,7 +52,7 @@ enum client_event_type {
 	CLIENT_REPORT,         // what client_ask() asked for: `taken` slots, `waiting` clients, lines of `text`
 	CLIENT_SLOTS,          // client_state.slots and client_state.why have changed
 	CLIENT_OBSERVE,           // the server asks what this client sees of its jobs
-	CLIENT_LOST,           // there is no server any more: `text` says why. No lease comes, and no server knows of those in use
+	CLIENT_LOST,           // there is no server any more: `text` says why. No lease comes, and no server knows which are in use
 };
 
 struct client_event {
@@ -63,7 +63,7 @@ struct client_event {
 	const char *text;      // borrowed until the next call
 };
 
-// Connects to the pool's server, or starts it. The strings of `config` but for `label` are borrowed. Waits while another process starts
+// Connects to the pool's server, or starts it. The strings of `config`, except `label`, are borrowed. Waits while another process starts
 // or ends a server, and until the server has answered. Returns NULL with a whole message in *error, and *ret_error: EPERM if the
 // directory or the server is not the user's own, ENOENT if there is no server and none was to be started, ETIMEDOUT after the deadline,
 // or the errno of the call that failed.

@@ -12,7 +12,7 @@
 #define MOST_TICK SECOND
 
 // For the states of jobs: more slots while a greater share of the processors than IDLE_GROW is idle; fewer once SHRINK_SAMPLES slots were
-// sampled over twice the time that a job takes (SETTLE_LEAST to SETTLE_MOST), because jobs that have started together do the same together.
+// sampled over twice the time that a job takes (SETTLE_LEAST to SETTLE_MOST), because jobs that started together compute and sleep together.
 #define IDLE_GROW 0.06
 #define SHRINK_SAMPLES 16
 #define SETTLE_LEAST (0.5 * SECOND)
@@ -25,7 +25,7 @@
 #define BRAKE_GROW (2 * SECOND)
 
 // The throughput with a number of slots is known once WINDOW_ENDED jobs have ended and WINDOW_WALLS times the length of a job has passed. It is
-// compared with one of the last WINDOW_KEPT for a number of slots that differs by the factor GAIN_SLOTS or more. Each additional slot must bring
+// compared with a throughput of the last WINDOW_KEPT, with slots whose number differs by GAIN_SLOTS times or more. Each additional slot must bring
 // GAIN_LEAST of what a slot of the smaller number brings; else it is taken away, and tried again after CEILING_NS, and later each time.
 #define WINDOW_ENDED 32
 #define WINDOW_WALLS 4
@@ -105,8 +105,8 @@ static bool has_gained(const struct controller_window *few, const struct control
 	return many->gain - few->gain >= (many->slots - few->slots) * (few->gain / few->slots) * GAIN_LEAST;
 }
 
-// The next window with fewer (step -1) or more (step 1) slots whose throughput is known, and whose number of slots differs
-// enough for a comparison (GAIN_SLOTS).
+// Returns the next window with fewer (step -1) or more (step 1) slots whose throughput is known, and whose number of slots
+// differs enough for a comparison (GAIN_SLOTS); or NULL.
 static const struct controller_window *known_window(const struct controller *controller, const struct controller_window *to, int step) {
 	for (int level = (int)level_of(to->slots); level >= 0 && level < CONTROLLER_LEVELS; level += step) {
 		const struct controller_window *window = &controller->levels[level];
@@ -175,7 +175,7 @@ static bool is_above(double more, double less, double count, double deviations) 
 static void follow_jobs(struct controller *controller, const struct controller_observation *observation) {
 	double share = controller->sampled > 0 ? controller->busy / controller->sampled : 1;
 	double most = (1 - IDLE_GROW) * most_busy(observation->cpus, share) / (observation->running + 1) * controller->sampled;
-	// the idle share of the processors; or, if it is certain, the share that the jobs do not use, though other programs may use all of that
+	// the idle share of the processors; or, if it is greater, the share that jobs certainly leave unused, even if other programs use it
 	double idle = is_above(most, controller->busy, controller->busy, 0.5) ? 1 - controller->busy / most : 0;
 	idle = idle > observation->pressure.idle ? idle : observation->pressure.idle;
 	double settle = 2 * controller->wall_mean;

@@ -483,7 +483,7 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 
 static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
 	list_for_each_entry(&table->clients, struct lease_client, client, link) {
-		// looked up again: the client's job may have had no lease when the client joined, or have another one now because it had lent its own
+		// the lender is looked up again: the client's job may have had no lease when the client joined, or have another one since it lent its own
 		struct lease *lender = client->lender || client->wanted == 0 ? client->lender : lease_of_id(table, client->lender_id);
 		if (lender != client->lender && lender->holder != client) {
 			uint32_t wanted = client->wanted;
@@ -493,7 +493,7 @@ static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_gra
 		}
 		uint32_t width = lendable(client->lender, client, client->width);
 		if (client->wanted > 0 && width > 0 && client->lender->use == USED_LAST) {
-			if (client == table->gathering) { // the lent lease takes the place of the one that slots were kept for
+			if (client == table->gathering) { // the lent lease takes the place of the lease for which slots were kept
 				give_turn_back(table, now);
 			} else {
 				fair_withdraw(&table->fair, &client->batch->fair, 1, now);

@@ -71,8 +71,8 @@ void *lease_user(const struct lease_client *client);
 // Gives all leases of the client back, and removes the client.
 void lease_leave(struct lease_client *client, uint64_t now);
 
-// For a client that has died: gives back its leases but for those for which `keep` (NULL: none) returns true, because jobs still run on
-// them. The client wants no more leases.
+// For a client that has died: gives back its leases, except those for which `keep` returns true because jobs still run on them (`keep`
+// NULL: gives back all). The client wants no more leases.
 void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64_t number), void *arg, uint64_t now);
 
 // The client waits for `n` more leases of `width` slots each; `n` replaces the number before.

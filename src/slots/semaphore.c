@@ -222,7 +222,7 @@ static void others_fini(struct others *others) {
 	*others = (struct others){0};
 }
 
-// Adds the owner of the file to the others, if it lives; else removes the file.
+// Adds the owner of the file to `others`, if the owner lives; else removes the file.
 static int read_other(struct semaphore *s, struct others *others, char kind, unsigned number, struct buf *error) {
 	file_name name;
 	name_file(name, kind, number);

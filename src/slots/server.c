@@ -63,7 +63,7 @@ static uint64_t clients_told(const struct server *server) {
 	return server->sessions.n + server->sessions.recovering;
 }
 
-// Writes the lock file. `clients`: how many may hold leases. If the write fails, the next server waits a second longer; nothing else.
+// Writes the lock file. `clients`: how many may hold leases. If the write fails, the next server may wait a second longer, no more.
 static void write_life(struct server *server, uint64_t clients) {
 	server->life.clients = clients;
 	(void)!pwrite(server->lock_fd, &server->life, sizeof(server->life), 0);

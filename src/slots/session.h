@@ -116,7 +116,7 @@ struct session *session_open(struct sessions *sessions, int fd, int peer, uint64
 // read (OUTPUT_MAX bytes of `out`).
 bool session_input(struct session *session, const struct frame *frame, const char *text, int fd, uint64_t now) FP_NODISCARD;
 
-// To be called when the client has gone: closes its socket. Its leases come back, but for those whose processes still run.
+// To be called when the client has gone: closes its socket. Its leases come back, except those whose processes still run.
 // Returns true when the session was freed.
 bool session_close(struct session *session, uint64_t now) FP_NODISCARD;
 

@@ -248,7 +248,7 @@ bool slots_watch_changed(struct slots_watch *watch) {
 		return false;
 	}
 	const struct stat *seen = &watch->seen;
-	// the kernel's clock for files is coarse: two changes in one tick differ at least in the size or the inode
+	// the kernel's clock for files is coarse: a second change within one tick shows only in the size or the inode
 	bool changed = now.st_mtim.tv_sec != seen->st_mtim.tv_sec || now.st_mtim.tv_nsec != seen->st_mtim.tv_nsec
 		|| now.st_size != seen->st_size || now.st_ino != seen->st_ino;
 	watch->seen = now;

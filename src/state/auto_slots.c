@@ -213,7 +213,7 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	if (now < auto_slots->due) {
 		return auto_slots->due;
 	}
-	bool wanted = pool_demand(run->pool, 1) > 0; // auto_slots_starving() is called when items wait
+	bool wanted = pool_demand(run->pool, 1) > 0; // if none is wanted, the pool calls auto_slots_starving() later
 	atomic_store(&auto_slots->idle, wanted);     // set before pool_stat(): a job that begins after it finds this set
 	pool_stat(run->pool, &stat);
 	if (!wanted || stat.slots_taken == 0) {

@@ -78,8 +78,8 @@ void batch_retire(struct batch *batch);
 // queue is being opened.
 void batches_reap(struct run *run);
 
-// Overwrites attributes in *attrs with those that the options set for a batch of that name, or for all batches. On the thread that opens
-// queues.
+// Overwrites attributes in *attrs with those that the options set for a batch of that name, or for all batches. Called on the thread that
+// opens queues.
 void batch_override(struct run *run, const char *name, struct queue_attrs *attrs);
 
 // Warns of options whose PATTERN (other than `*`) matches the name of no batch, unless --quiet is given. To be called when all batches

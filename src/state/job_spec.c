@@ -219,7 +219,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 	parse.flags = repeats;
 	ret_spec->on_failure = parse_text(&parse, options->on_failure);
 	if (options->workdir) {
-		// the path of fairpar's own directory begins with $HOME, which may contain what a renamed replacement string looks like
+		// in the path of fairpar's own directory no replacement string is expanded: a renamed one may look like a part of that path
 		const struct names *named = options->own_workdir ? NULL : names;
 		ret_spec->workdir = job_spec_parse(&options->workdir, 1, TEMPLATE_RAW, named, &parse.failed);
 		ret_spec->start = current_dir();

@@ -97,7 +97,7 @@ const struct template *job_template(const struct job *job);
 // What the job's templates are expanded with; borrows its record.
 struct expansion job_expansion(const struct job *job);
 
-// How many bytes the job has written to the stream (0 stdout, 1 stderr) without those that became items. To be called before its
+// How many bytes the job has written to the stream (0 stdout, 1 stderr), without bytes that became items. To be called before its
 // spool and its results are freed.
 uint64_t job_bytes(const struct job *job, int stream);
 

@@ -34,8 +34,8 @@ enum publish_flush {
 	FLUSH_OR_LEAVE, // called by a worker at the end of a job: may wait, or leave the events to the next call
 };
 
-// Sets the function that writes the buffered events of such a subscriber. `flush` returns true if it has left them buffered
-// (FLUSH_OR_LEAVE only): then it is called again before the worker sleeps (worker_request_flush()). Before publish_begin().
+// Sets the function that writes the events which subscribers have buffered. `flush` returns true if it has left them buffered
+// (FLUSH_OR_LEAVE only): then `flush` is called again before the worker sleeps (worker_request_flush()). Before publish_begin().
 void publish_set_flush(struct run *run, bool (*flush)(struct run *run, enum publish_flush how));
 
 // True if a subscriber wants EVENT_OUTPUT.

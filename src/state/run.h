@@ -1,5 +1,5 @@
-// A run: what is to be done, the parts that do it, and how far the run is. run/setup.c puts a run together. The rooms state, record, exec, feed and
-// run see all members; a part that is a pointer is made, used and freed by the file of its name.
+// A run: what is to be done, the parts that do it, and how far the run is. run/setup.c puts a run together. Files of src/state, record, exec, feed
+// and run see all members; a part that is a pointer is made, used and freed by the file of its name.
 
 #pragma once
 
@@ -50,7 +50,7 @@ struct run {
 	// its parts
 	struct pool *pool;
 	struct gate *gate;                          // NULL: jobs wait only for slots before they start, and no load or memory is watched
-	struct auto_slots *auto_slots;              // of -j auto, or NULL: the number of slots is fixed, or others set it
+	struct auto_slots *auto_slots;              // of -j auto; NULL: the number of slots is fixed, or is set elsewhere
 	struct terminal *terminal;                  // of -o and -p, or NULL
 	struct status_display *status_display;      // the status line, or NULL
 	struct children *children;                  // the attempts that run on this machine

@@ -60,7 +60,7 @@ void terminal_cancel(struct run *run) {
 	}
 }
 
-// Reads a line, which may end with the end of the input. Returns false if no answer can be read.
+// Reads a line, up to its newline or the end of the input. Returns false if no answer can be read.
 static bool read_answer(const struct terminal *terminal, struct buf *answer) {
 	for (;;) {
 		struct pollfd fds[] = {{.fd = terminal->fd, .events = POLLIN}, {.fd = terminal->cancel_fd, .events = POLLIN}};

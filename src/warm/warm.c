@@ -426,7 +426,7 @@ static struct warm_shell *find_shell(struct warm *warm, const struct spawn_confi
 }
 
 // Reads what jobs inherit now, unless that was read less than `max_age_ms` ago, as reading it for each job would cost too much. A clone has
-// the limits, niceness and so on that its server was started with, and an executed job those of now: cloning is right only if these are equal.
+// the limits, niceness and so on that its server was started with; an executed job has the present ones: only if both are equal may a job be cloned.
 static void refresh_inherited(struct warm *warm, uint64_t max_age_ms) {
 	uint64_t now = now_ns();
 	if (!warm->refreshed || now - warm->refreshed >= max_age_ms * NS_PER_MS) {

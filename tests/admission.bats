@@ -294,7 +294,7 @@ first_alone() {
 	assert_eq "$(wc -l <came)" 3
 	assert_eq "$(most)" 30000000
 	assert_contains "$stderr" 'such jobs run alone'
-	[[ $stderr == *"needs "*" like others of its batch, and jobs can have 18.12M"* ]]
+	[[ $stderr == *"needs "*", like other jobs of its batch, and jobs can have 18.12M"* ]]
 }
 
 @test "--memory=auto: a job that the kernel has killed for want of memory is said to be out of memory, one that others killed is not" {

@@ -223,7 +223,7 @@ d|'
 	make_fifo halted
 	run_fairpar 1 -j2 --halt soon,fail=1 --joblog /dev/null 'if [ {} = 1 ]; then exit 1; fi
 		while "$FAIRPAR" --add true 2>err >/dev/null; do :; done; "$FAIRPAR" --add true; echo "$? $(cat err)"' ::: 1 2
-	assert_contains "$output" "255 fairpar: error: --add: the run starts nothing more"
+	assert_contains "$output" "255 fairpar: error: --add: the run starts no more jobs"
 }
 
 @test "jobs of a manifest add to batches that wait, have ended or are not there, and so does finally" {

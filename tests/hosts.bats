@@ -498,7 +498,7 @@ lists() {
 	await begun
 	wait_for grep -q '"job_end".*"wide#1"' log
 	release items $'1\n2' # which wait for nothing else from here on
-	wait_for lists "job waits#1: waits for a slot on one, for [0-9.]+s so far" "batch 'waits': 1 queued, 1 running; the next waits for a slot on one$"
+	wait_for lists "job waits#1: waits for a slot on one, for [0-9.]+s so far" "batch 'waits': 1 queued, 1 running; the next job waits for a slot on one$"
 	release go
 	end_fairpar
 	assert_set 1 2 3
@@ -513,7 +513,7 @@ lists() {
 	sed -i 's|^exec sh|echo >asked; read -r x <connected\n&|' "$PARALLEL_SSH"
 	start_fairpar -S 1/one --explain --log log 'echo {}' ::: 1 </dev/null
 	await asked
-	wait_for lists "batch 'default': 1 queued, 0 running; the next waits for a machine: none is connected$"
+	wait_for lists "batch 'default': 1 queued, 0 running; the next job waits for a machine: none is connected$"
 	awk 'BEGIN { for (i = 0; i < 20000000; ++i) sum += i }' # CPU time: it waits longer for the machine than for its thread, however slow that is
 	release connected
 	end_fairpar
@@ -848,7 +848,7 @@ tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
 @test "--load is no file where machines are to look at it" {
 	echo 3 >most
 	run_fairpar 255 -S one --load most echo ::: 1
-	assert_contains "$stderr" "--load is a number with --sshlogin, not a file, which other machines cannot look at: 'most'"
+	assert_contains "$stderr" "--load must be a number with --sshlogin, not a file, which other machines cannot read: 'most'"
 }
 
 @test "a job that has failed on a machine is tried on another one, though that is busy" {

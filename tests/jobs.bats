@@ -113,10 +113,10 @@ plain=(
 	printf '#!/bin/sh\nPATH=%s exec %s "$@"\n' "$PWD/bin" "$FAIRPAR" >without_bash
 	chmod +x without_bash
 	FAIRPAR=./without_bash run_fairpar 255 --then 'touch ran' 'cat <<<{}' ::: a </dev/null
-	assert_eq "$stderr" "fairpar: error: /bin/sh does not know '<<<', and there is no bash: --shell names another that does"
+	assert_eq "$stderr" "fairpar: error: /bin/sh does not know '<<<', and there is no bash: name a shell that knows it by --shell"
 	FAIRPAR=./without_bash run_fairpar 1 -k <<<$'cat <<<a\necho b;'
 	assert_lines b
-	assert_contains "$stderr" "job #1: /bin/sh does not know '<<<', and there is no bash: --shell names another that does"
+	assert_contains "$stderr" "job #1: /bin/sh does not know '<<<', and there is no bash: name a shell that knows it by --shell"
 	for key in 'run: "make {} &> log"' 'args_from: {command: "ls &> log"}, run: "echo {}"' 'run: "echo {}", then: ["echo {}", "make {} &> log"]' \
 		'run: "echo {}", on_failure: "make &> log"' 'run: "echo {}", finally: "make &> log"'; do
 		[[ $key == *args_from* ]] || key="args: [a], $key"
@@ -124,7 +124,7 @@ plain=(
 		run_fairpar 255 -f m.yaml
 		assert_contains "$stderr" "m.yaml:4:"
 		assert_contains "$stderr" "error: the shell that runs this is /bin/sh, which may not know '&>'"
-		assert_contains "$stderr" 'have bash run it: shell: bash'
+		assert_contains "$stderr" 'use bash: shell: bash'
 	done
 	printf 'version: 1\nbatches:\n  a:\n    commands: ["true", "echo {1..2}", {run: "[[ x ]]"}, {run: "[[ x ]]", shell: bash}]\n' >m.yaml
 	run_fairpar 255 --check -f m.yaml

@@ -315,7 +315,7 @@ $(printf "%6d  %5d  %4d  %5d  %5s TIME  sh -c echo w >>order  (batch night)" "$s
 	timeout "$patience" bash -c 'until grep -q " of pool default" "$1"; do :; done' bash "$BATS_TEST_TMPDIR/stderr"
 	release held.go
 	end_fairpar
-	assert_contains "$stderr" "fairpar: batch 'default': 1 queued, 0 running; the next waits until the run gets another slot"
+	assert_contains "$stderr" "fairpar: batch 'default': 1 queued, 0 running; the next job waits until the run gets another slot"
 	assert_contains "$stderr" "fairpar: waits for a slot of pool default: 2nd of 2, held by 'sh"
 	wait
 }
@@ -601,7 +601,7 @@ killed() {
 	run_fairpar 255 --pool=other --pool-slots 3 -j1 --pipe --tee cat ::: a b <<<data
 	assert_contains "$stderr" 'runs all 2 jobs at once, but --jobs 1 allows 1: take --jobs 0, or --pipe-part with a file'
 	run_fairpar 1 -j1 '"$FAIRPAR" --pipe --tee cat ::: a b #' ::: x
-	assert_contains "$stderr" 'runs all 2 jobs at once, but what it runs in gives slots for 1: take --no-inherit, or --pipe-part with a file'
+	assert_contains "$stderr" 'runs all 2 jobs at once, but the outer run gives slots for 1: take --no-inherit, or --pipe-part with a file'
 }
 
 @test "--pool is refused where it means nothing" {

@@ -71,7 +71,7 @@ gaps() {
 END
 	start_heard -j1 --explain --rate 'sl*=2/h' -f m.yaml
 	heard "batch 'slow': "
-	assert_contains "$line" "batch 'slow': 2 queued, 0 running; the next waits for its rate of 2/h: next start in 1"
+	assert_contains "$line" "batch 'slow': 2 queued, 0 running; the next job waits for its rate of 2/h: next start in 1"
 	stop_fairpar
 	assert_eq "$(cat slow.ran)" 1
 	assert_eq "$(wc -l <fast.ran)" 9

@@ -182,7 +182,7 @@ b c"
 	run_fairpar --results 't/{}' --resume 'echo {} >>ran2;' ::: a b
 	assert_eq "$(xargs <ran2)" "a b"
 	run_fairpar 255 --results out --resume-failed echo ::: a
-	assert_contains "$stderr" "--resume-failed needs the log of the run before: name it with --joblog FILE; --results does not say what failed"
+	assert_contains "$stderr" "--resume-failed needs the log of the run before: name it with --joblog FILE; --results does not say which jobs failed"
 	run_fairpar 255 --results x.csv --resume echo ::: a
 	assert_contains "$stderr" "--resume needs the log of the run before: name it with --joblog FILE"
 }

@@ -279,8 +279,8 @@ END
 	printf '\n\n\n\n\n\n' >&5
 	end_fairpar
 	assert_contains "$stderr" "fairpar: batch 'later': waits for full, for "
-	assert_contains "$stderr" "fairpar: batch 'full': 2 queued, 2 running; the next waits for its turn: all 3 slots are taken"
-	assert_contains "$stderr" "fairpar: batch 'limited': 1 queued, 1 running; the next waits, as the limit is 1 at once"
+	assert_contains "$stderr" "fairpar: batch 'full': 2 queued, 2 running; the next job waits for its turn: all 3 slots are taken"
+	assert_contains "$stderr" "fairpar: batch 'limited': 1 queued, 1 running; the next job waits, as the limit is 1 at once"
 }
 
 @test "--explain of a run with one slot says so" {
@@ -293,7 +293,7 @@ END
 	await runs
 	release go
 	end_fairpar
-	assert_contains "$stderr" "1 queued, 1 running; the next waits for its turn: the only slot is taken"
+	assert_contains "$stderr" "1 queued, 1 running; the next job waits for its turn: the only slot is taken"
 }
 
 # ---- a run and its log ----

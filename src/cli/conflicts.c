@@ -145,7 +145,7 @@ static int check_log(const struct options *options) {
 	}
 	if (!options->joblog) {
 		diag_error("--%s needs the log of the run before: name it with --joblog FILE%s", name,
-		           has_dir ? "; --results does not say what failed" : "");
+		           has_dir ? "; --results does not say which jobs failed" : "");
 	} else if (strcmp(options->joblog, "-") == 0) {
 		diag_error("--%s needs a joblog in a file, not on stdout", name);
 	} else {

@@ -287,7 +287,7 @@ static int check_basefiles(const struct options *o) {
 			return option_fail(OPT_BASEFILE, "'%s': %s", text_shows(path), result != 0 ? why : strerror(errno));
 		}
 		if (is_nowhere) {
-			return option_fail(OPT_BASEFILE, "'%s' has no place where each job has a --workdir of its own: give an absolute path", text_shows(path));
+			return option_fail(OPT_BASEFILE, "'%s' has no place if each job has a --workdir of its own: give an absolute path", text_shows(path));
 		}
 	}
 	return 0;
@@ -335,7 +335,7 @@ int options_resolve_hosts(struct options *o) {
 		return -1;
 	}
 	if (o->load && o->load[strspn(o->load, "0123456789.+-%")]) {
-		return option_fail(OPT_LOAD, "is a number with --sshlogin, not a file, which other machines cannot look at: '%s'", text_shows(o->load));
+		return option_fail(OPT_LOAD, "must be a number with --sshlogin, not a file, which other machines cannot read: '%s'", text_shows(o->load));
 	}
 	if (sshlogin_jobs(&hosts->logins[0], o->jobs, text) != 0) {
 		return option_fail(OPT_JOBS, "is N, +N, -N or N%% with --sshlogin, not '%s'", text_shows(o->jobs));

@@ -35,7 +35,7 @@ struct source_config *options_add_source(struct options *o) {
 
 int options_add_file_source(struct parser *parser, const char *path, bool linked, const char *reader) {
 	if (*path == '\0') {
-		return diag_error("%s names a file without a name", reader);
+		return diag_error("%s needs the name of a file, not an empty text", reader);
 	}
 	struct source_config *source = options_add_source(parser->options);
 	source->linked = linked;

@@ -161,7 +161,7 @@ enum option_match option_find_short(char letter, enum option_id *ret_id, const c
 			return MATCH_FOREIGN;
 		}
 	}
-	*ret_instead = "GNU parallel has retired it, too: leave it out";
+	*ret_instead = "GNU parallel has removed it, too: leave it out";
 	return letter != '\0' && strchr(gnu_letters, letter) ? MATCH_FOREIGN : MATCH_NONE;
 }
 

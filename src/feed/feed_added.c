@@ -13,7 +13,7 @@
 // Returns why the run refuses to add the job, or NULL.
 static const char *refuse_job(const struct run *run, const struct control_job *job) {
 	const struct options *options = run->options;
-	return run->phase >= RUN_DRAINING || publish_halted(run) || run->feeds->stopped ? "the run starts nothing more"
+	return run->phase >= RUN_DRAINING || publish_halted(run) || run->feeds->stopped ? "the run starts no more jobs"
 		: options->resume == RESUME_RETRY ? "the run has --retry-failed, whose jobs have the numbers of the log"
 		: options->tee ? "the run has --tee, whose jobs all run at once"
 		: run->leases && job->width > 1 ? "a job of the run takes one slot, as the slots belong to another program" : NULL;
@@ -64,7 +64,7 @@ static uint64_t add_to(struct run *run, uint64_t number, uint64_t by, struct add
 	}
 	enum submit_status status = submit(run, number, submission, own);
 	if (status != SUBMIT_OK) {
-		buf_adds(why, status == SUBMIT_FULL ? "its queue is full" : "the run starts nothing more");
+		buf_adds(why, status == SUBMIT_FULL ? "the queue of its batch is full" : "the run starts no more jobs");
 		added_job_ended(run, added, &refused);
 		added_job_free(added);
 	}
@@ -76,7 +76,7 @@ uint64_t feeds_add_job(struct run *run, uint64_t number, uint64_t by, const stru
 	bool own;
 	struct submission *submission = refusal ? NULL : open_submission(run, number, job->batch, &own);
 	if (!submission) {
-		buf_adds(why, refusal ? refusal : "the run starts nothing more");
+		buf_adds(why, refusal ? refusal : "the run starts no more jobs");
 		return 0;
 	}
 	struct added_job *added = NEW(struct added_job);
@@ -85,7 +85,7 @@ uint64_t feeds_add_job(struct run *run, uint64_t number, uint64_t by, const stru
 		buf_printf(why, "batch '%s' was cancelled", text_shows(submission->batch->name));
 		added_job_free(added);
 	} else if (job_spec_from_added(&added->spec, run->options, run->context, job) != 0) {
-		buf_adds(why, "its tag cannot be made");
+		buf_adds(why, "the tag of the job cannot be made");
 		added_job_free(added);
 	} else {
 		id = add_to(run, number, by, added, job, submission, own, why);

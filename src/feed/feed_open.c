@@ -331,7 +331,7 @@ static int open_packing(struct run *run) {
 	}
 	join_records(limits, run);
 	if (options->by_time && job_spec_any(&run->spec, TEMPLATE_HAS_COLUMNS)) {
-		return diag_error("--pack: a process has many items, so {1} and the names of columns stand for none of them; {} stands for all");
+		return diag_error("--pack: a process has many items, so {1} and the names of columns have no meaning; {} stands for all items");
 	}
 	return 0;
 }

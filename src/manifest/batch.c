@@ -101,7 +101,7 @@ static void load_stdin(struct loader *loader, const struct node *node) {
 	} else if (strcmp(loader->manifest->path, "-") == 0) {
 		load_error(loader, node, "stdin is the manifest itself");
 	} else if (loader->stdin_node) {
-		load_error(loader, node, "only one batch can read stdin; another does in line %u", loader->stdin_node->line);
+		load_error(loader, node, "only one batch can read stdin; the batch in line %u does", loader->stdin_node->line);
 	} else {
 		loader->stdin_node = node;
 	}
@@ -142,7 +142,7 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 		}
 	}
 	if (n == 0 && nerrors == loader->diagnostics->nerrors) {
-		load_error(loader, node, "'args_from' is empty: it wants one of file, file0, glob, command, stdin");
+		load_error(loader, node, "'args_from' is empty: it needs one of file, file0, glob, command, stdin");
 	}
 }
 
@@ -156,7 +156,7 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 		                                        node->kind == NODE_LIST ? "'%s' in the matrix has no values"
 		                                                                : "'%s' in the matrix must be a list of values", name->text);
 		if (node->kind == NODE_TEXT && !node_is_missing(node)) {
-			diagnostic_hint(diagnostic, "a list of one is written [%s]", node->text);
+			diagnostic_hint(diagnostic, "a list with one value is written [%s]", node->text);
 		}
 		return none;
 	}
@@ -171,7 +171,7 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 		}
 		if (node_is_missing(value)) {
 			diagnostic_hint(load_error(loader, value, "a value of '%s' is missing", name->text),
-			                "write \"\" for an empty one");
+			                "write \"\" for an empty value");
 		} else if (map_add(&seen, value->text, value->n, i) != MAP_NONE) {
 			load_error(loader, value, "'%s' stands twice in '%s'", value->text, name->text);
 		}
@@ -274,7 +274,7 @@ static void load_rows(struct loader *loader, const struct node *node, const stru
 	}
 	matrix->rows = rows;
 	if (is_good && matrix->nrows == 0) {
-		load_error(loader, node, "'exclude' leaves nothing of the matrix");
+		load_error(loader, node, "'exclude' leaves no combination of the matrix");
 	}
 }
 
@@ -284,7 +284,7 @@ static void load_axis(struct loader *loader, const struct pair *pair, struct man
 		load_error(loader, name, "a name in the matrix has letters, digits and '_' only, and no digit in front");
 	} else if (strcmp(name->text, "include") == 0) {
 		diagnostic_hint(load_error(loader, name, "the matrix has no 'include'"),
-		                "what is not a combination goes into a batch of its own");
+		                "a job that is no combination of the matrix goes into another batch");
 	} else {
 		struct manifest_texts values = load_values(loader, name, pair->value);
 		if (values.n > 0) {
@@ -336,7 +336,7 @@ static void load_items(struct loader *loader, const struct found *found, struct 
 			load_error(loader, node, "batch '%s' has more than one of 'args', 'args_from' and 'matrix'", batch->name);
 		} else if (found->at[KEY_COMMANDS] && !found->at[KEY_RUN]) {
 			diagnostic_hint(load_error(loader, node, "'%s' goes with 'run', not with 'commands'", key_table[ids[i]].name),
-			                "commands are jobs as they stand; a template for items is 'run'");
+			                "each entry of 'commands' is a job without items; the template for items is 'run'");
 		}
 	}
 	if (found->at[KEY_ARGS]) {
@@ -355,7 +355,7 @@ static void load_items(struct loader *loader, const struct found *found, struct 
 static void refuse_batch(struct loader *loader, const struct node *name, const struct node *value) {
 	if (node_is_missing(value)) {
 		diagnostic_hint(load_error(loader, name, "batch '%s' is empty", name->text),
-		                "it wants 'run' or 'commands', indented below its name");
+		                "it needs 'run' or 'commands', indented below its name");
 		return;
 	}
 	bool is_list = value->kind == NODE_LIST;

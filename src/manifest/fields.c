@@ -33,7 +33,7 @@ static const char *hint_of(enum key_type type, const char *text) {
 	case TYPE_RATE: return is_number ? "the units are /s, /m and /h, right behind the number" : NULL;
 	case TYPE_SIZE: return is_number ? "the units are K, M, G and T, right behind the number" : NULL;
 	case TYPE_SLOTS: return strncmp(text, "auto", 4) == 0 ? "auto can only be given on the command line: -j auto" : NULL;
-	case TYPE_SHELL: return "its options are set in the command: 'set -e' as the first line below 'run: |'";
+	case TYPE_SHELL: return "options of the shell are set in the command: 'set -e' as the first line below 'run: |'";
 	case TYPE_INT: return text[0] == '0' && text[1] ? "a number has no zeros in front" : NULL;
 	default: return NULL;
 	}
@@ -74,9 +74,9 @@ struct diagnostic *load_refuse(struct loader *loader, const struct key *key, con
 	if (key->type == TYPE_COMMAND && node->kind == NODE_LIST && !node->is_flow) {
 		diagnostic_hint(diagnostic, "several lines below '%s: |' are one script; 'commands' is a list of jobs", key->name);
 	} else if (key == &key_table[KEY_GLOB] && node->kind == NODE_LIST && node->n > 1) {
-		diagnostic_hint(diagnostic, "it is one pattern; 'command' lists what several find, as in command: printf '%%s\\n' *.c *.h");
+		diagnostic_hint(diagnostic, "'glob' takes one pattern; for several use 'command', as in command: printf '%%s\\n' *.c *.h");
 	} else if (key == &key_table[KEY_EMITS] && node->kind == NODE_LIST && node->n != 1) {
-		diagnostic_hint(diagnostic, "a batch emits into one other, which may emit on");
+		diagnostic_hint(diagnostic, "a batch emits into one batch only, which may emit into a further batch");
 	} else if (wants_text) {
 		hint_quotes(diagnostic, node);
 	}
@@ -279,7 +279,7 @@ static void set_env(struct loader *loader, const struct key *key, const struct n
 			load_error(loader, name, "fairpar itself sets the variable '%s'", name->text);
 		} else if (node_is_missing(value)) {
 			diagnostic_hint(load_error(loader, name, "the variable '%s' has no value", name->text),
-			                "write \"\" for an empty one");
+			                "write \"\" for an empty value");
 		} else if (value->kind != NODE_TEXT) {
 			load_refuse(loader, &(struct key){.name = name->text, .type = TYPE_TEXT}, value);
 		}

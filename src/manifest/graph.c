@@ -118,8 +118,8 @@ static void report_cycle(struct graph_walk *walk, size_t from) {
 		diagnostic_error(walk->loader->diagnostics, span, "batches need each other: %s", buf_str(&names));
 	} else {
 		diagnostic_hint(diagnostic_error(walk->loader->diagnostics, span, "batches wait for each other: %s", buf_str(&names)),
-		             "a batch waits for what it needs, and for what emits into it%s",
-		             !needing ? "; only into itself can a batch emit in a circle" : "");
+		             "a batch waits for the batches that it needs, and for those that emit into it%s",
+		             !needing ? "; a batch may emit into itself, but not in a longer circle" : "");
 	}
 }
 

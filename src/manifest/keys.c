@@ -112,7 +112,7 @@ static void refuse(const struct node *node, enum key_scope scope, const char *ba
 	const char *nearest = find_nearest(name, spelt.len, scope);
 	struct diagnostic *diagnostic = diagnostic_error(diagnostics, node_span(node), "unknown key '%s' %s", buf_str(&shown), buf_str(&where));
 	if (find(name, spelt.len, scope)) {
-		diagnostic_note(diagnostic, "it is written '%s'", name);
+		diagnostic_note(diagnostic, "the key is written '%s'", name);
 	} else if (!is_nested && hint_foreign(diagnostic, name, spelt.len, buf_str(&shown), scope)) {
 		// the hint was added
 	} else if (misplaced && scope == IN_COMMAND && (misplaced->scopes & IN_BATCH)) {

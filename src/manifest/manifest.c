@@ -63,7 +63,7 @@ static void load_batches(struct loader *loader, const struct node *root, const s
 static void load_top(struct loader *loader, const struct node *root) {
 	if (!root || node_is_missing(root)) {
 		diagnostic_hint(diagnostic_error(loader->diagnostics, ((struct source_span){1, 1, 1}), "the manifest is empty"),
-		                "a small one has the lines 'version: 1' and 'batches: {hello: {run: echo hello}}'");
+		                "a small manifest has the lines 'version: 1' and 'batches: {hello: {run: echo hello}}'");
 		return;
 	}
 	if (root->kind != NODE_MAP) {

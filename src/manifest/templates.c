@@ -188,7 +188,7 @@ static void check_feeding(struct loader *loader, const struct manifest_batch *ba
 	if (batch->source == MANIFEST_NONE && batch->nfeeders == 1 && batch->feeders == batch && batch->run) {
 		diagnostic_hint(load_error(loader, found->at[KEY_EMITS],
 		                           "batch '%s' emits into itself only, and has no item to begin with", batch->name),
-		                           "give it the first ones by 'args' or 'args_from'");
+		                           "give it the first items by 'args' or 'args_from'");
 	} else if (batch->ncommands > 0) {
 		load_error(loader, found->at[KEY_COMMANDS], "'commands' takes no items, but batch '%s' emits into '%s'", feeder,
 		           batch->name);
@@ -319,12 +319,12 @@ static void check_command(struct loader *loader, const struct node *node) {
 	struct split split;
 	if (words_split(node->text, &words, &split) != 0) {
 		diagnostic_hint(load_error(loader, node, "this command cannot be split into words: %s", split.error),
-		             "also with 'shell: none' quotes and backslashes are those of a shell");
+		             "quotes and backslashes have the meaning of a shell also with 'shell: none'");
 	} else if (loader->diagnostics->nwarnings < MANIFEST_ERRORS && split.syntax) {
 		buf_add_escaped(&shown, split.syntax, split.syntax_len, 40);
 		struct source_span span = text_span(loader, node, split.syntax, split.syntax_len);
 		diagnostic_hint(diagnostic_warning(loader->diagnostics, span, "'%s' means nothing without a shell", buf_str(&shown)),
-		             "with 'shell: none' it is passed on as it stands; to say so, quote it in the command");
+		             "with 'shell: none' it is an ordinary word; to say that you mean this, quote it in the command");
 	}
 }
 
@@ -335,7 +335,7 @@ static void check_bash(struct loader *loader, const struct node *node) {
 	const char *syntax = node->kind == NODE_TEXT && load_count(loader, node, node->cost) ? shell_bash_syntax(node->text, node->n, &at) : NULL;
 	if (syntax) {
 		diagnostic_hint(diagnostic_error(loader->diagnostics, text_span(loader, node, node->text + at, 1),
-		                                 "the shell that runs this is /bin/sh, which may not know '%s'", syntax), "have bash run it: shell: bash");
+		                                 "the shell that runs this is /bin/sh, which may not know '%s'", syntax), "use bash: shell: bash");
 	}
 }
 

@@ -482,7 +482,7 @@ int blockfeed_expect(struct blockfeed *feed, uint64_t jobs) {
 		if (config->slots_shared) {
 			const char *pool = config->options->pool.name;
 			return diag_error("--tee runs all %llu jobs at once, but %s%s gives slots for %u: take %s, or --pipe-part with a file",
-			                  ull(jobs), pool ? "pool " : "what it runs in", pool ? pool : "", config->slots,
+			                  ull(jobs), pool ? "pool " : "the outer run", pool ? pool : "", config->slots,
 			                  pool ? "a pool of more slots" : "--no-inherit");
 		}
 		return diag_error("--tee runs all %llu jobs at once, but --jobs %s allows %u: take --jobs 0, or --pipe-part with a file",

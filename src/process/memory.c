@@ -258,7 +258,7 @@ static bool has_room(struct memory *memory, const struct memory_claim *claim, ui
 	if (need_of(claim) > total && !atomic_exchange(&memory->has_exceeded, true)) {
 		mutex_unlock(&memory->lock);
 		diag_warn("memory: '%s' needs %s%s, and jobs can have %s; such jobs run alone", text_shows(claim->label), memory_show(need),
-		          claim->bytes > 0 ? "" : " like others of its batch", memory_show(total));
+		          claim->bytes > 0 ? "" : ", like other jobs of its batch", memory_show(total));
 		mutex_lock(&memory->lock);
 	}
 	bool starts_alone = claim->starts_alone || need > total;

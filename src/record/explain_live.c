@@ -99,48 +99,48 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 	case QUEUE_NEXT: {
 		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 		gate_add_reason(run->gate, &what);
-		buf_printf(line, "%s%s", what.len > 0 ? "no job starts: " : "the next is about to start", buf_str(&what));
+		buf_printf(line, "%s%s", what.len > 0 ? "no job starts: " : "the next job is about to start", buf_str(&what));
 		break;
 	}
 	case QUEUE_PAUSED:
-		buf_adds(line, "they wait for the batch to begin");
+		buf_adds(line, "its jobs wait for the batch to begin");
 		break;
 	case QUEUE_HELD:
-		buf_adds(line, "the next waits behind another job of its batch, which waits, too");
+		buf_adds(line, "the next job waits behind another job of its batch, which waits, too");
 		break;
 	case QUEUE_LIMIT: {
 		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 		if (run->hosts && !view->is_long && hosts_describe_limit(run->hosts, view->name, &what)) {
-			buf_printf(line, "the next waits for %s", text_shows(buf_str(&what)));
+			buf_printf(line, "the next job waits for %s", text_shows(buf_str(&what)));
 		} else {
-			buf_printf(line, "the next waits, as the limit is %u at once", (unsigned)view->limit);
+			buf_printf(line, "the next job waits, as the limit is %u at once", (unsigned)view->limit);
 		}
 		break;
 	}
 	case QUEUE_RATE: {
 		char rate[RATE_TEXT];
-		buf_printf(line, "the next waits for its rate of %s: next start in %.1fs", rate_show(rate, view->interval),
+		buf_printf(line, "the next job waits for its rate of %s: next start in %.1fs", rate_show(rate, view->interval),
 		           (double)view->wait_ns / 1e9);
 		break;
 	}
 	case QUEUE_SLOTS:
 		if (run->hosts && !view->is_long && view->slots == 0) {
-			buf_adds(line, "the next waits for a machine: none is connected");
+			buf_adds(line, "the next job waits for a machine: none is connected");
 		} else if (!view->is_long && view->slots < run->slots_bounds.most && run->leases) {
-			buf_adds(line, "the next waits until the run gets another slot");
+			buf_adds(line, "the next job waits until the run gets another slot");
 		} else if (view->slots == 1) {
-			buf_printf(line, "the next waits for %s", view->is_long ? "the long-running job to end (--max-long)"
-			                                                        : "its turn: the only slot is taken");
+			buf_printf(line, "the next job waits for %s", view->is_long ? "the long-running job to end (--max-long)"
+			                                                            : "its turn: the only slot is taken");
 		} else {
-			buf_printf(line, view->is_long ? "the next waits for one of %u long-running jobs to end (--max-long)"
-			                               : "the next waits for its turn: all %u slots are taken", view->slots);
+			buf_printf(line, view->is_long ? "the next job waits for one of %u long-running jobs to end (--max-long)"
+			                               : "the next job waits for its turn: all %u slots are taken", view->slots);
 		}
 		break;
 	case QUEUE_GATHERS:
-		buf_printf(line, "the next needs %u slots at once, which are being kept for it", view->width);
+		buf_printf(line, "the next job needs %u slots at once, which are being kept for it", view->width);
 		break;
 	case QUEUE_BEHIND:
-		buf_printf(line, "the next waits behind a job that needs %u slots at once", view->width);
+		buf_printf(line, "the next job waits behind a job that needs %u slots at once", view->width);
 		break;
 	}
 }

@@ -59,7 +59,7 @@ static void add_job_text(struct buf *out, const struct live_attempt *attempt, ui
 
 static void add_wait_text(void *arg, const struct wait_view *view) {
 	struct buf *out = arg;
-	buf_printf(out, "%s waits for %s", view->waiter[0] ? view->waiter : "somebody outside", view->returns ? "its slot" : "");
+	buf_printf(out, "%s waits for %s", view->waiter[0] ? view->waiter : "a program outside of the run", view->returns ? "its slot" : "");
 	for (size_t i = 0; i < view->n; ++i) {
 		buf_printf(out, "%s%" PRIu64, i > 0 ? " " : "", view->ids[i]);
 	}

@@ -118,7 +118,7 @@ static int begin_source(struct dag_node *node) {
 	case MANIFEST_FILE0:
 		node->source = (struct source_config){.kind = FROM_FILE, .path = source_path(run->manifest, plan)};
 		if (run->options->dry_run && access(node->source.path, R_OK) != 0) { // without --dry-run, an earlier batch may make the file
-			diag_note("batch '%s': its items cannot be told yet: '%s': %s", text_shows(plan->name),
+			diag_note("batch '%s': its items are not known yet: '%s': %s", text_shows(plan->name),
 			          text_shows(node->source.path), strerror(errno));
 			dag_node_fed(node);
 			return 0;

@@ -284,7 +284,7 @@ static char *say_why(const struct jobserver_flags *flags, int error) {
 	} else if (error == EINVAL) {
 		buf_printf(&why, "cannot use make's jobserver '%s': it is not a FIFO", text_shows(flags->path));
 	} else if (error == ENOTSUP) {
-		buf_adds(&why, "make's jobserver has a form that is not known here");
+		buf_adds(&why, "make's jobserver has an unknown form");
 	} else {
 		buf_printf(&why, "cannot use make's jobserver%s%s%s: %s", flags->path ? " '" : "", flags->path ? text_shows(flags->path) : "",
 		           flags->path ? "'" : "", strerror(error));

@@ -404,10 +404,10 @@ static void read_operand(struct reader *r, unsigned position, bool is_quoted) {
 			while (r->at + i < r->len && !strchr("'\"}{\\`()", peek(r, i))) { // strchr() finds the NUL of an item, too
 				++i;
 			}
-			doubt(r, peek(r, i) != c, "shells do not agree about quotes inside \"${…}\"", "set a variable first");
+			doubt(r, peek(r, i) != c, "shells do not agree about quotes inside \"${…}\"", "put the item into a variable first");
 			++r->at;
 		} else if (!read_special(r, is_quoted && c != '\\' ? POSITION_DOUBLE : position, NULL) && !read_item(r, position, NULL)) {
-			doubt(r, c == '{', "shells do not agree which } ends a ${…} with another { in it", "set a variable first");
+			doubt(r, c == '{', "shells do not agree which } ends a ${…} with another { in it", "put the item into a variable first");
 			++r->at;
 		}
 	}
@@ -607,7 +607,7 @@ static void read_delimiter(struct reader *r) {
 	}
 	r->at += *ends == '\0' && peek(r, 0) == quote;
 	bool is_right = is_one_of(peek(r, 0), " \t\n;&|()<>") && (*ends != '\0' || r->text[r->at - 1] == quote);
-	doubt(r, !is_right || r->ndocuments == DOCUMENTS_MAX - 1, "this delimiter of a here-document is not followed", "take a word of letters");
+	doubt(r, !is_right || r->ndocuments == DOCUMENTS_MAX - 1, "this delimiter of a here-document is not supported", "use a delimiter of letters");
 	r->documents[r->ndocuments] = document;
 	r->ndocuments += r->ndocuments < DOCUMENTS_MAX - 1;
 }
@@ -756,7 +756,7 @@ static void read_command_word(struct reader *r, struct shell_command *command) {
 	r->scope = saved;
 	bool is_loop = word_is_in("for select foreach", command->first, strlen(command->first));
 	bool is_in = command->n == 2 && strcmp(command->first, "case") == 0 && is_word(&word, "in");
-	doubt(r, command->has_case && r->substitutions > 0 && is_word(&word, "in"), "this case is not followed", "write it at the beginning of a command");
+	doubt(r, command->has_case && r->substitutions > 0 && is_word(&word, "in"), "a case here is not supported", "write it at the beginning of a command");
 	command->has_case = command->has_case || (command->n > 0 && is_word(&word, "case"));
 	if (r->at == word.start && !at_end(r)) {
 		++r->at; // skips a byte that cannot begin a word
@@ -803,7 +803,7 @@ static void read_operator(struct reader *r, struct shell_command *command) {
 	}
 	begin_command(command);
 	for (unsigned i = 0, n = r->ndocuments; c == '\n' && i < n; ++i) {
-		doubt(r, n > 1 && r->in_documents > 0, "two here-documents within another one are not followed", "write a script");
+		doubt(r, n > 1 && r->in_documents > 0, "two here-documents within another one are not supported", "write a script");
 		struct document document = r->documents[i];
 		r->ndocuments = 0;
 		read_document(r, &document);

@@ -188,7 +188,7 @@ static int choose_bash(struct job_spec *spec, const struct options *options) {
 		return 0;
 	}
 	if (!(bash = program_find("bash"))) {
-		return diag_error("%s does not know '%s', and there is no bash: --shell names another that does", spec->by.shell, syntax);
+		return diag_error("%s does not know '%s', and there is no bash: name a shell that knows it by --shell", spec->by.shell, syntax);
 	}
 	free((char *)spec->by.shell);
 	spec->by.shell = xstrdup(bash);

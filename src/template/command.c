@@ -42,7 +42,7 @@ static int build_shell(struct command *command, const struct buf *text, const st
 		shell = program_find("bash");
 	}
 	if (!shell) {
-		buf_printf(&command->text, "%s does not know '%s', and there is no bash: --shell names another that does", by->shell, syntax);
+		buf_printf(&command->text, "%s does not know '%s', and there is no bash: name a shell that knows it by --shell", by->shell, syntax);
 		errno = EINVAL;
 		return -1;
 	}

@@ -236,8 +236,8 @@ static void test_tee(void) {
 }
 
 static void test_foreign_names(void) {
-	REFUSED("-H is not in fairpar; GNU parallel has retired it, too: leave it out", "-H", "x");
-	REFUSED("-T in '-kT1' is not in fairpar; GNU parallel has retired it", "-kT1", "x");
+	REFUSED("-H is not in fairpar; GNU parallel has removed it, too: leave it out", "-H", "x");
+	REFUSED("-T in '-kT1' is not in fairpar; GNU parallel has removed it", "-kT1", "x");
 	REFUSED("--rpl is not in fairpar; use --plus", "--rpl", "x");
 	REFUSED("--par is not in fairpar; use --plus", "--par", "x");
 	REFUSED("--tmpl is not in fairpar; use a command", "--tmpl=a=b", "x");
@@ -518,7 +518,7 @@ static void test_sources(void) {
 	RUNS("-a", "-", "x");
 	check_equal(o.sources[0].kind, FROM_STDIN);
 	REFUSED(":::: needs the name of a file", "x", ":::", "a", "::::");
-	REFUSED("names a file without a name", "-a", "", "x");
+	REFUSED("needs the name of a file, not an empty text", "-a", "", "x");
 	REFUSED("stdin can be read only once, not by --arg-file and by ::::", "-a-", "x", "::::", "-");
 	REFUSED("stdin can be read only once, not by --batch and by --batch", "--batch", "a=-", "--batch", "b=-", "x");
 }

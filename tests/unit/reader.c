@@ -97,7 +97,7 @@ static void test_refusals(void) {
 	static const struct example examples[] = {
 		{.command = "make >&@", .refusal = "expands twice"},
 		{.command = "echo \"$(case x in x) echo @;; esac)\"", .refusal = "some shells end the $( )"},
-		{.command = "echo \"$(coproc C case x in x) echo '@';; esac)\"", .refusal = "this case is not followed"},
+		{.command = "echo \"$(coproc C case x in x) echo '@';; esac)\"", .refusal = "a case here is not supported"},
 		{.command = "echo \"$(time -p case x in x) echo '@';; esac)\"", .refusal = "some shells end the $( )"},
 		{.command = "echo \"$(for x (a) case x in x) echo '@';; esac)\"", .refusal = "some shells end the $( )"},
 		{.command = "echo ${x#@}", .refusal = "quotes in this kind of ${…}"},

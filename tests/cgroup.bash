@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2034 # what it sets, others read
-# A real cgroup for tests and measurements, where the machine lets one be made: of version 1, or of version 2 where its
+# A real cgroup for tests and measurements, if the machine allows it: of version 1, or of version 2 if its
 # controller is on for the groups below the root of the mount (as root on most machines).
 #
-#	group_make memory|cpu      sets $group, its directory; fails where none can be made
-#	group_memory BYTES         limits its memory, without swap; group_cpu US: its CPU time, of each 100000 µs
-#	group_run COMMAND …        runs it in the group
-#	group_kills                how many processes of it the kernel has killed for want of memory
-#	group_remove               kills what is in it, and removes it; nothing if there is none
+#	group_make memory|cpu      makes the group and sets $group to its directory; fails if that is impossible
+#	group_memory BYTES         limits the memory of the group, without swap; group_cpu US: its CPU time in each 100000 µs
+#	group_run COMMAND …        runs COMMAND in the group
+#	group_kills                prints how many processes of the group the kernel has killed for want of memory
+#	group_remove               kills the processes of the group and removes the group, if there is one
 
 group=''
 
@@ -27,7 +27,7 @@ group_make() {
 	return 1
 }
 
-# group_set FILE VALUE: where there is such a file.
+# group_set FILE VALUE: writes VALUE to the file of the group, if there is such a file.
 group_set() {
 	if [[ -e $group/$1 ]]; then
 		echo "$2" >"$group/$1"
@@ -46,12 +46,12 @@ group_cpu() {
 	group_set cpu.max "$1 100000"
 }
 
-# shellcheck disable=SC2016 # for the shell that goes there
+# shellcheck disable=SC2016 # the inner sh expands these
 group_run() { sh -c 'echo 0 >"$0/cgroup.procs" && exec "$@"' "$group" "$@"; }
 
 group_kills() { sed -n 's/^oom_kill //p' "$group/memory.oom_control" "$group/memory.events" 2>/dev/null; }
 
-# A process that was killed needs a moment to be gone.
+# A process that was killed needs a moment to end.
 group_remove() {
 	local pid tries
 	for ((tries = 0; tries < 500; tries++)); do

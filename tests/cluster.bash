@@ -4,16 +4,16 @@
 #	bed_start ssh           three sshd, at 127.0.0.1, .2 and .3, with keys of their own; `ssh` in $PATH is then one that knows
 #	                        them (ssh 127.0.0.2 true), and no other machine
 #	bed_start slurm [KEY=VALUE …]   a Slurm cluster of three nodes of 4 CPUs (tests/slurm-up)
-#	need_ssh, need_slurm    in a test: skips it by name where that is not installed, or cannot be started on this machine
-#	sshd_end ADDRESS        that sshd ends, and the connections to it break; sshd_start ADDRESS: it is there again
-#	ssh_clients ADDRESS     the pids of the ssh that this test has running for it
-#	bed_end                 ends all of it; fails, naming it, if anything is left
+#	need_ssh, need_slurm    in a test: skips the test, by name, if ssh or Slurm is not installed, or cannot be started here
+#	sshd_end ADDRESS        ends that sshd, and the connections to it break; sshd_start ADDRESS starts it again
+#	ssh_clients ADDRESS     prints the pids of this test's ssh processes that are connected to that sshd
+#	bed_end                 ends the sshd and the cluster; fails if a process is left, and names it
 #
-# What ssh starts has FAIRPAR_TEST of the test, as what Slurm starts has: helper.bash finds what a test leaves behind.
+# The processes that ssh and Slurm start have FAIRPAR_TEST of the test, so helper.bash finds those that a test leaves behind.
 
 bed_hosts=(127.0.0.1 127.0.0.2 127.0.0.3)
 
-# A machine may refuse them what they need: a container without loopback addresses, a name that it cannot look up.
+# sshd or Slurm may not work on a machine, for example in a container without loopback addresses, or without its own name.
 bed_start() {
 	local kind=$1 log=$BATS_FILE_TMPDIR/$1.start
 	shift
@@ -30,7 +30,7 @@ bed_ssh() {
 	command -v sshd >/dev/null && command -v ssh >/dev/null || return 0
 	export bed=$BATS_FILE_TMPDIR/ssh sshd_port=
 	mkdir -p "$bed/bin"
-	# Where it runs as root, sshd wants an empty directory to lock its children into.
+	# As root, sshd needs an empty directory to lock its children into.
 	[[ $(id -u) != 0 ]] || mkdir -p /run/sshd || return
 	ssh-keygen -q -t ed25519 -N '' -f "$bed/host_key" || return
 	ssh-keygen -q -t ed25519 -N '' -f "$bed/key" || return
@@ -67,8 +67,8 @@ bed_ssh_end() {
 	unset bed
 }
 
-# sshd_start ADDRESS: at the port of the others, or at one that is free at all of them. FAIRPAR_REMOTE names the program
-# under test to whoever looks for it there.
+# sshd_start ADDRESS: starts sshd at the port of the others, or at a port that is free at all addresses. FAIRPAR_REMOTE names the
+# program under test there.
 sshd_start() {
 	local tries port
 	for ((tries = 0; tries < 50; tries++)); do
@@ -92,19 +92,19 @@ sshd_start() {
 		CONF
 		rm -f "$bed/$1.pid"
 		env -i PATH="$PATH" setsid "$(command -v sshd)" -D -f "$bed/$1.conf" -E "$bed/$1.log" </dev/null >/dev/null 2>&1 3>&- &
-		disown $! # or the shell would tell of its end
+		disown $! # or the shell would report its end
 		echo $! >"$bed/$1.process"
 		if sshd_listens "$1"; then
 			sshd_port=$port
 			return 0
 		fi
-		# Something else has that port.
+		# Another program has that port.
 	done
 	cat "$bed/$1.log"
 	return 1
 }
 
-# sshd tells nobody that it listens: it writes its pid then.
+# sshd does not say when it listens, but it writes its pid then.
 sshd_listens() {
 	until [[ -s $bed/$1.pid ]]; do
 		[[ -e /proc/$(<"$bed/$1.process")/exe ]] || return 1
@@ -112,7 +112,7 @@ sshd_listens() {
 	done
 }
 
-# with_descendants PID …: and all that they have started.
+# with_descendants PID …: prints these pids and those of all their descendants.
 with_descendants() {
 	local pid
 	for pid; do
@@ -122,7 +122,7 @@ with_descendants() {
 	done
 }
 
-# A connection outlives the sshd that took it, and is ended with it here.
+# A connection outlives the sshd that accepted it, so the connections are ended here, too.
 sshd_end() {
 	local pids pid
 	[[ -s $bed/$1.process ]] || return 0
@@ -130,7 +130,7 @@ sshd_end() {
 	for pid in $pids; do
 		if [[ $(readlink "/proc/$pid/exe" 2>/dev/null) == */sshd ]]; then
 			kill -KILL "$pid" 2>/dev/null || :
-			while [[ -e /proc/$pid/exe ]]; do env sleep 0.02; done # its port is free when it is gone
+			while [[ -e /proc/$pid/exe ]]; do env sleep 0.02; done # its port is free when the process has ended
 		fi
 	done
 	rm -f "$bed/$1.process" "$bed/$1.pid"
@@ -157,11 +157,11 @@ bed_slurm_end() {
 	unset SLURM_CONF
 }
 
-# slurm_up VERB …: with the cluster of this file.
+# slurm_up VERB …: runs tests/slurm-up for the cluster of this file.
 slurm_up() {
 	local verb=$1
 	shift
-	env -u FAIRPAR_TEST "$BATS_TEST_DIRNAME/slurm-up" "$verb" "${SLURM_CONF%/*}" "$@" 3>&- # what it starts is not of this test
+	env -u FAIRPAR_TEST "$BATS_TEST_DIRNAME/slurm-up" "$verb" "${SLURM_CONF%/*}" "$@" 3>&- # the daemons that it starts do not belong to this test
 }
 
 need_ssh() {

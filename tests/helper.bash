@@ -4,31 +4,31 @@
 #	run_fairpar [STATUS | any] ARGUMENT …    runs $FAIRPAR to its end and demands STATUS (0); sets $status, $output (stdout),
 #	                                         $stderr and $lines (of stdout); the bytes are in the files stdout and stderr
 #	                                         of $BATS_TEST_TMPDIR. Feed it by < or <<<; behind a | its variables are lost
-#	start_fairpar ARGUMENT …                 the same in the background: $fairpar_pid; then `end_fairpar [STATUS | any]`
-#	wait_for COMMAND …                       until it is true; fails if that fairpar has ended without
+#	start_fairpar ARGUMENT …                 starts $FAIRPAR in the background, as $fairpar_pid; `end_fairpar [STATUS | any]` waits
+#	wait_for COMMAND …                       waits until COMMAND is true; fails if that fairpar ends before
 #	assert_eq GOT EXPECTED, assert_contains TEXT PART, assert_lines LINE … (of stdout, in order), assert_set LINE … (in any)
 #	most_at_once FILE                        how many of the jobs that have written + and - to it ran at once
-#	make_fifo NAME …, await FIFO (sets $line), release FIFO [LINE]               to wait for what happens, never for time
-#	long_or LONG SHORT                       prints LONG in make check-long, and SHORT elsewhere: how much is tried
-#	parallel_too                             whether GNU parallel, which is slow, has to do what the test expects of fairpar, too
-#	on_terminal COMMAND …                    runs it with a terminal of its own, with what the file `talk` says (needs python3)
-#	traced …                                 strace …, also with a sanitizer; limit_memory KIB: ulimit -v, only without one
-#	need TOOL, need_terminal, use_faults (a build that takes FAIRPAR_FAULT)                     or the test is skipped by name
+#	make_fifo NAME …, await FIFO (sets $line), release FIFO [LINE]               tests wait for events by fifos, never for time
+#	long_or LONG SHORT                       prints LONG in make check-long, else SHORT: for the size of a test
+#	parallel_too                             true if the test is to check GNU parallel, which is slow, as well as fairpar
+#	on_terminal COMMAND …                    runs COMMAND on a terminal of its own, with the dialogue of the file `talk` (needs python3)
+#	traced …                                 strace …, also with a sanitizer; limit_memory KIB: ulimit -v, but not with a sanitizer
+#	need TOOL, need_terminal, use_faults (a build that takes FAIRPAR_FAULT)     skip the test, by name, if this is missing
 #
 # Each test starts in an empty directory. When it ends, nothing that it started may still run (guardian and
 # grandchildren too), and nothing may be left in its TMPDIR. A file with a setup or teardown of its own calls
-# helper_setup and helper_teardown in it. Write assert_eq, not `[ x = y ]`: that says nothing when it fails.
+# helper_setup and helper_teardown in it. Write assert_eq, not `[ x = y ]`, which prints nothing when it fails.
 
 bats_require_minimum_version 1.5.0
 
-# Seconds after which what a test waits for will not come. This only ends a test that has failed, and makes none fail on a
-# machine that something else keeps busy.
+# How many seconds a test waits for an event before it fails. This is long enough that no test fails only because the
+# machine is busy.
 patience=1200
 
 setup() { helper_setup; }
 teardown() { helper_teardown; }
 
-# plain_path PROGRAM: its path or, where that has a blank, which FAIRPAR_REMOTE and many a command may not have, that of a link.
+# plain_path PROGRAM: prints its path; if the path has a blank, which FAIRPAR_REMOTE must not have, the path of a link to it.
 plain_path() {
 	local path
 	path=$(readlink -f "$1")
@@ -47,36 +47,36 @@ helper_setup() {
 	FAIRPAR=${FAIRPAR:-$BATS_TEST_DIRNAME/../fairpar}
 	[[ $FAIRPAR == /* && $FAIRPAR != *[[:blank:]]* && ! -L $FAIRPAR ]] || FAIRPAR=$(plain_path "$FAIRPAR")
 	export FAIRPAR LC_ALL=C SHELL=/bin/sh TMPDIR=$BATS_TEST_TMPDIR/tmp PARALLEL_HOME=$BATS_TEST_TMPDIR/parallel FAIRPAR_POOL_DIR=$BATS_TEST_TMPDIR/pools
-	export FAIRPAR_TEST=$BATS_TEST_TMPDIR # the mark by which leftover processes are known
+	export FAIRPAR_TEST=$BATS_TEST_TMPDIR # the mark by which leftover processes are found
 	mkdir -p "$TMPDIR" "$BATS_TEST_TMPDIR/work"
 	cd "$BATS_TEST_TMPDIR/work" || return
 }
 
-# bats looks only at the status this ends with: set -e is off here.
+# bats looks only at the status of the last command here: set -e is off.
 helper_teardown() {
 	local leaks files
 	leaks=$(leaked_processes)
 	files=$(shopt -s nullglob dotglob; echo "$TMPDIR"/*)
-	# ThreadSanitizer makes and removes those as it starts
+	# ThreadSanitizer makes and removes these files as it starts
 	[[ -z $files ]] || files=$(find "$TMPDIR" -mindepth 1 ! -name 'tsan.rodata.*')
 	if [[ -n $leaks$files ]]; then
 		fail "left behind:" "$leaks" "$files"
 	fi
 }
 
-# Names and ends the processes with this test's mark. A process that has been sent a signal needs a moment to be gone:
-# what is still on its way out is runnable, so on a busy machine only the looks at which all of them sleep count.
+# Names and ends the processes with this test's mark. A process that has been sent a signal needs a moment to end, and is
+# runnable meanwhile: so on a busy machine only a look at which all of the processes sleep counts.
 leaked_processes() {
 	local pids pid looks=0 tries mark=FAIRPAR_TEST=$FAIRPAR_TEST
 	for ((tries = 0; looks < 50 && tries < 2000; tries++)); do
-		pids=$(FAIRPAR_TEST='' grep -lszFx "$mark" /proc/[0-9]*/environ) || : # 2: one has ended
+		pids=$(FAIRPAR_TEST='' grep -lszFx "$mark" /proc/[0-9]*/environ) || : # 2: a process has ended
 		[[ -n $pids ]] || return 0
 		# shellcheck disable=SC2086 # one word for each process
 		grep -qs '^State:[[:blank:]]*[RDZX]' ${pids//environ/status} || looks=$((looks + 1))
 		env -u FAIRPAR_TEST sleep 0.04
 	done
 	pids=${pids//[!0-9 $'\n']/}
-	for pid in $pids; do # all are named before one is ended: others may end with it
+	for pid in $pids; do # name all of them before ending any: others may end with it
 		echo "$pid: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
 		grep -hE '^(PPid|State):' "/proc/$pid/task/"*/status
 	done 2>/dev/null
@@ -89,7 +89,7 @@ fail() {
 	return 1
 }
 
-# take_expected [STATUS | any] …: sets $expected, and $taken to how many words that was.
+# take_expected [STATUS | any] …: sets $expected to the status, and $taken to how many words named it (0 or 1).
 take_expected() {
 	expected=0 taken=0
 	if [[ ${1-} =~ ^([0-9]+|any)$ ]]; then
@@ -107,10 +107,10 @@ run_fairpar() {
 	check_outcome
 }
 
-# A shell ignores INT and QUIT for what it starts in the background; fairpar would keep to that.
+# A shell lets background processes ignore INT and QUIT, and fairpar would go on ignoring them.
 start_fairpar() {
 	echo "\$ fairpar $* &"
-	: >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" # whoever waits for words there finds none of a run before
+	: >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" # so that a test that waits for words there finds none of an earlier run
 	env --default-signal=INT,QUIT "$FAIRPAR" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" <&0 3>&- &
 	fairpar_pid=$!
 }
@@ -124,7 +124,7 @@ wait_for() {
 end_fairpar() {
 	local expected taken limit
 	take_expected "$@"
-	# Kills a fairpar that hangs. It ends when its pipe is closed: a signal could meet it before it is out of bats' traps.
+	# Kills a fairpar that hangs. The watcher ends when its pipe is closed; a signal might reach it while bats' traps are still set.
 	exec {limit}> >(
 		exec >/dev/null 2>&1 3>&-
 		read -rt "$patience"
@@ -137,7 +137,7 @@ end_fairpar() {
 }
 
 check_outcome() {
-	{ output=$(<"$BATS_TEST_TMPDIR/stdout") stderr=$(<"$BATS_TEST_TMPDIR/stderr"); } 2>/dev/null # which says that it leaves NULs out
+	{ output=$(<"$BATS_TEST_TMPDIR/stdout") stderr=$(<"$BATS_TEST_TMPDIR/stderr"); } 2>/dev/null # bash warns that it leaves NULs out
 	mapfile -t lines <"$BATS_TEST_TMPDIR/stdout"
 	printf '%s\n' "${output:0:20000}" "${stderr:0:20000}" # shown if the test fails
 	if [[ $expected != any && $status != "$expected" ]]; then
@@ -165,7 +165,7 @@ assert_set() {
 	assert_eq "$(sort <<<"$output")" "$(printf '%s\n' "$@" | sort)"
 }
 
-# Of jobs that have written + at their start and - at their end to the file: how many ran at once at most.
+# most_at_once FILE: the jobs write + at their start and - at their end to the file; prints how many of them ran at once at most.
 most_at_once() {
 	awk '/\+/ { if (++n > most) most = n } /-/ { --n } END { print most + 0 }' "$1"
 }
@@ -176,7 +176,7 @@ make_fifo() {
 
 # The limits here only end a test that has failed.
 await() {
-	# again at an end without a line: whoever wrote the one before may not have closed it yet
+	# read again at an end of file without a line: the writer of the line before may not have closed the fifo yet
 	line=$(timeout "$patience" sh -c 'until IFS= read -r line <"$1"; do :; done; printf "%s\n" "$line"' sh "$1") || fail "nothing came from $1"
 }
 
@@ -188,7 +188,7 @@ long_or() {
 	if [[ ${LONG_TESTS-} ]]; then echo "$1"; else echo "$2"; fi
 }
 
-# What is expected stands in the test: that GNU parallel does it need not be seen each time.
+# The tests have the expected output themselves, so GNU parallel need not be run each time.
 parallel_too() {
 	[[ ${LONG_TESTS-} ]] && command -v parallel >/dev/null
 }
@@ -208,7 +208,7 @@ traced() {
 	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 strace "$@"
 }
 
-# limit_memory KIB: of address space; not with a sanitizer, which reserves terabytes.
+# limit_memory KIB: limits the address space; not with a sanitizer, which reserves terabytes.
 limit_memory() {
 	case ${FAIRPAR_PROFILE-release} in release | debug) ulimit -v "$1" ;; esac
 }
@@ -222,8 +222,8 @@ use_faults() {
 	esac
 }
 
-# on_terminal COMMAND …: runs it with a terminal of its own, by the script in the file `talk`: a line is a pattern to wait
-# for, a tab, and what is typed then (\n, \x03). What came is in $output, the status in $status.
+# on_terminal COMMAND …: runs COMMAND on a terminal of its own, with the dialogue in the file `talk`: a line is a pattern to wait
+# for, a tab, and the text to type then (\n, \x03). The output goes to $output, the exit status to $status.
 on_terminal() {
 	need python3
 	need_terminal

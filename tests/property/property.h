@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Bytes that grow; data has a NUL behind them once anything was added.
+// A growing string of bytes; data has a NUL behind them once any byte was added.
 struct text {
 	char *data;
 	size_t len, size;
@@ -20,8 +20,8 @@ void text_addf(struct text *text, const char *format, ...) __attribute__((format
 void text_clear(struct text *text);
 void text_free(struct text *text);
 
-// The decisions behind a command, a byte each; all are 0 behind the end, which stands for the simplest. A command is
-// made smaller by making its tape smaller.
+// The random decisions that make a command, a byte each; behind the end all are 0, the simplest decision. A shorter tape
+// makes a smaller command.
 struct tape {
 	unsigned char bytes[400];
 	unsigned len, at;
@@ -45,12 +45,12 @@ enum {
 	HAS_BRACES = 1 << 10,     // x{a,b}
 	HAS_BOTH = 1 << 11,       // &> and >& FILE
 	HAS_FUNSUB = 1 << 12,     // ${ command; }
-	HAS_PRINT = 1 << 13,      // print is a builtin, and printf may be none
+	HAS_PRINT = 1 << 13,      // print is a builtin, and printf may not be
 	LACKS_GLOB = 1 << 14,     // a pattern without a match is an error
 };
 
-// The kinds of context, for counting how often a command with one is refused. An upper-case name is evaluated by the
-// shell, so that only some items are taken.
+// The kinds of context in which an item stands, to count how often commands with each kind are refused. In a kind with an upper-case
+// name the shell evaluates the item, so that only some items are accepted.
 #define CONTEXTS(X)                                                                                                    \
 	X(PLAIN, "plain word") X(SINGLE, "single quotes") X(DOUBLE, "double quotes") X(SUBSTITUTION, "$( )")           \
 	X(BACKTICKS, "backticks") X(ANSI, "$'…'") X(LOCALE, "$\"…\"") X(PARAMETER, "${v:-word}")                       \
@@ -83,31 +83,31 @@ struct command {
 	struct text expected; // what it prints, with the marks below
 	bool contexts[NCONTEXTS];
 	enum wanted wanted;
-	bool strict;          // WANTS_INTEGER, and every other item must be refused
+	bool strict;          // with WANTS_INTEGER: every item that is no integer must be refused
 
 	bool names_files;     // items with slashes, and long ones, cannot be used
 };
 
-// In what is expected, each mark follows a byte \1.
+// In the expected output, each of these marks follows a byte \1.
 #define MARK_ITEM 'I'
 #define MARK_NUMBER 'N' // the item, which is an integer, and 1
-#define MARK_OPEN '('   // what follows is a command substitution: the newlines at its end are lost
+#define MARK_OPEN '('   // the beginning of a command substitution, which loses the newlines at its end
 #define MARK_CLOSE ')'
 
 // Builds the command of a tape for a shell with these features (HAS_…).
 void command_build(struct command *command, struct tape *tape, unsigned features, bool has_variable);
 void command_free(struct command *command);
 
-// Appends what the command should print for an item. Returns false if that cannot be said.
+// Appends the output that the command should have for an item. Returns false if this is not known.
 bool command_expected(const struct command *command, const char *item, struct text *out);
 
 // True if every context in which an item may stand is one that must never be refused.
 bool command_is_harmless(const struct command *command);
 
-// Appends a random item, of any bytes but NUL, mostly such as mean something to shells.
+// Appends a random item, of any bytes except NUL, mostly of bytes that have a meaning to shells.
 void item_random(struct text *item, uint64_t *random, const struct command *command);
 bool item_is_integer(const char *item);
-bool item_is_decimal(const char *item); // one that all shells read alike
+bool item_is_decimal(const char *item); // an integer that all shells read alike
 
 // splitmix64 (Steele, Lea and Flood 2014).
 uint64_t random_next(uint64_t *state);

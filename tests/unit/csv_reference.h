@@ -1,5 +1,5 @@
-// Comma-separated values as RFC 4180 has them, read byte by byte: what input/columns.h is compared with, by its unit test and its
-// fuzz target.
+// A reference for comma-separated values (RFC 4180), which reads byte by byte. The unit test and the fuzz target of input/columns.h
+// compare with it.
 
 #pragma once
 
@@ -25,7 +25,7 @@ static void blame(struct reference *r, const char *bad) {
 	r->bad = r->bad ? r->bad : bad;
 }
 
-// The state behind a byte that does not end the record. What belongs to a field, and the NUL behind it, goes to `out`.
+// Returns the state after a byte that does not end the record. The bytes of a field, and the NUL behind it, go to `out`.
 static enum state step(struct reference *r, char c, struct buf *out) {
 	if (r->state == IN_QUOTES || (r->state == BEHIND_QUOTE && c == '"')) {
 		bool quote = r->state == IN_QUOTES && c == '"';
@@ -52,7 +52,7 @@ static enum state step(struct reference *r, char c, struct buf *out) {
 	return IN_PLAIN;
 }
 
-// The length of the record that `text` begins with; its fields, each with a NUL, in `out`, or why it is none in *ret_bad.
+// Returns the length of the record at the beginning of `text`. Its fields, each with a NUL, go to `out`; *ret_bad says why it is malformed.
 static size_t next_record(const char *text, size_t len, char separator, struct buf *out, const char **ret_bad) {
 	struct reference r = {.state = AT_START, .separator = separator};
 	buf_reset(out);
@@ -72,7 +72,7 @@ static size_t next_record(const char *text, size_t len, char separator, struct b
 
 // ---- what is tested
 
-// The same, as the lines of an input are put together.
+// Returns the length of the first record, which csv_is_open() tells line by line, as an input uses it.
 static size_t cut_record(const char *text, size_t len, char separator) {
 	bool inside = false;
 	for (size_t at = 0;;) {
@@ -94,14 +94,14 @@ static size_t count_nuls(const struct buf *buf) {
 	return n;
 }
 
-// Demands that the text is cut and split as the reference does it.
+// Fails unless the tested functions cut and split the text as the reference does.
 static void check_text(const char *text, size_t len, char separator) {
 	static struct buf expect, out;
 	for (size_t at = 0; at <= len;) {
 		const char *bad;
 		size_t end = at + next_record(text + at, len - at, separator, &expect, &bad);
 		check_equal(at + cut_record(text + at, len - at, separator), end);
-		char *exact = malloc(end - at + 1); // so that a sanitizer sees who reads beyond it
+		char *exact = malloc(end - at + 1); // so that a sanitizer notices a read beyond its end
 		memcpy(exact, text + at, end - at);
 		exact[end - at] = '\0';
 		struct record record;

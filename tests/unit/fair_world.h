@@ -1,4 +1,4 @@
-// A world of a few queues for the tests of the fair choice.
+// A few queues, with shortcuts for the tests of the fair choice.
 
 #pragma once
 
@@ -57,7 +57,7 @@ static inline struct fair_queue *pick(struct world *world) {
 	return queue;
 }
 
-// One slot: picks `n` times, each item ends before the next pick.
+// With one slot: picks `n` times; each item ends before the next pick.
 static inline const char *serve(struct world *world, int n) {
 	world->len = 0;
 	world->trace[0] = '\0';

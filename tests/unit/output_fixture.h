@@ -15,8 +15,8 @@
 // ---- a reader at the other end of stdout or stderr
 
 struct reader {
-	int fd;           // to read
-	int write_fd;     // for the writer
+	int fd;           // the end to read from
+	int write_fd;     // the end that the writer writes to
 	mutex lock;
 	cond more;
 	bool go;          // reading is allowed
@@ -73,7 +73,7 @@ static inline void reader_wait(struct reader *reader, size_t len) {
 	mutex_unlock(&reader->lock);
 }
 
-// Reads to the end.
+// Reads to the end of file.
 static inline void reader_end(struct reader *reader) {
 	close(reader->write_fd);
 	reader_go(reader);
@@ -99,7 +99,7 @@ static inline void reader_free(struct reader *reader) {
 
 // ---- a writer between two readers
 
-// What writer_config.failed was told.
+// The arguments of the calls of writer_config.failed.
 struct failure {
 	int calls, stream, error;
 };
@@ -116,7 +116,7 @@ struct output_setup {
 	bool keep_order;
 	size_t spool_mem;        // bytes of held output in memory
 	const char *spool_dir;   // NULL: /tmp
-	bool reader_waits;       // nobody reads before output_end()
+	bool reader_waits;       // the reader reads nothing before output_end()
 	int out_flags;           // of the open file of stdout: O_NONBLOCK, or 0
 };
 
@@ -151,13 +151,13 @@ static inline void output_end_as(struct output *output, int result) {
 	reader_end(&output->err);
 }
 
-// Ends the writer, and checks that it says that nothing was lost. What was read is there until output_free().
+// Ends the writer, and checks that it reports no loss. The bytes that were read stay until output_free().
 static inline void output_end(struct output *output) {
 	output_end_as(output, 0);
 	check_equal(output->failure.calls, 0);
 }
 
-// The same where something was: it was reported once, as that stream (2: what was held) and error.
+// Ends the writer, and checks that it has reported a loss once, of that stream (2: held output) with that error.
 static inline void output_end_with_loss(struct output *output, int stream, int error) {
 	output_end_as(output, -1);
 	check_equal(output->failure.calls, 1);
@@ -177,12 +177,12 @@ static inline struct spool *job_open(struct output *output, uint64_t order) {
 	return spool_open(output->writer, output->queue, order, output->setup.mode, NULL, 0);
 }
 
-// One of any mode, with a tag or NULL.
+// The job with number `order` in any mode, with a tag or NULL.
 static inline struct spool *job_open_as(struct output *output, uint64_t order, enum writer_mode mode, const char *tag) {
 	return spool_open(output->writer, output->queue, order, mode, tag, tag ? strlen(tag) : 0);
 }
 
-// Bytes a job writes, through a pipe as a child does.
+// Lets the job write these bytes, through a pipe as a child does.
 static inline void job_write(struct spool *spool, int stream, const char *mem, size_t len) {
 	int ends[2];
 	check(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
@@ -227,7 +227,7 @@ static inline void noise(char *mem, size_t len, uint64_t seed) {
 
 #ifdef FAIRPAR_FAULTS
 
-// Runs `fn` in a child with the fault set, as the calls are counted over the life of a process.
+// Runs `fn` in a child with the fault set: calls are counted over the life of a process, so each fault needs a new one.
 static inline void with_fault(const char *fault, void (*fn)(void)) {
 	fflush(NULL);
 	pid_t pid = fork();
@@ -245,7 +245,7 @@ static inline void with_fault(const char *fault, void (*fn)(void)) {
 	check_equal(status, 0);
 }
 
-// The spool file cannot be opened, or not be written, now or at some time.
+// The faults: the spool file cannot be opened, or cannot be written, at one call or from one call on.
 static const char *const spool_faults[] = {
 	"tmpfile:1:EMFILE", "tmpfile:1+:ENFILE", "spool_write:1:EINTR", "spool_write:1:ENOSPC", "spool_write:2:EIO",
 	"spool_write:7:ENOSPC", "spool_write:1+:ENOSPC", "spool_write:5+:ENOSPC", "spool_write:30+:EIO",

@@ -1,7 +1,7 @@
-// The fixture of the tests of the pool that say when each item ends: actors, by their digits.
+// A fixture for tests of the pool that decide when each item ends. Each item is an actor, which has a digit as its name.
 //
-// What the pool does is written down in the order in which it happens: "a1 " starts, "a1*" passes one that gathers its slots,
-// "+1 " has its slots back, "-1 " was dropped.
+// `notes` has what the pool did, in order: "a1 " actor 1 of queue a starts, "a1*" it passes an item that gathers slots,
+// "+1 " it has its slots back, "-1 " it was dropped.
 
 #pragma once
 
@@ -23,7 +23,7 @@ static cond notes_changed;
 static char notes[4096];
 static size_t notes_len;
 
-// Under the pool's lock, or none.
+// Called with the pool's lock held, or without it.
 static inline void note(char what, uint64_t id, char mark) {
 	mutex_lock(&notes_lock);
 	const char text[] = {what, (char)('0' + id), mark};
@@ -107,7 +107,7 @@ static inline void await_actor(int id) {
 	mutex_unlock(&notes_lock);
 }
 
-// Waits until that much is noted, and until who has started is on stage.
+// Waits until `notes` is as long as `text`, checks that both are equal, and waits until all actors that have started are on stage.
 static inline void expect(const char *text) {
 	mutex_lock(&notes_lock);
 	while (notes_len < strlen(text)) {
@@ -129,7 +129,7 @@ static inline struct pool_stat stat_now(void) {
 	return stat;
 }
 
-// Ends the actor, and waits until nothing of it counts any more.
+// Ends the actor, and waits until the pool no longer counts it.
 static inline void end(int id) {
 	struct pool_stat stat = stat_now();
 	uint64_t items = stat.running + stat.running_long + stat.lending, begun = stat.dispatched;

@@ -1,4 +1,4 @@
-// The fixture of the tests of the pool: hooks that keep what they saw, kinds of items, and gates.
+// A fixture for tests of the pool: hooks that record their calls, kinds of items, and gates.
 //
 // Items wait for one another through gates (a mutex and a condition), never by sleeping.
 
@@ -11,7 +11,7 @@
 
 #include "test.h"
 
-// A number that items raise and others wait for.
+// A gate: a number that some items raise, and that other items wait for.
 struct gate {
 	mutex lock;
 	cond changed;
@@ -39,7 +39,7 @@ static struct pool *pool;
 static struct pool_config config;
 static struct queue_attrs plain;
 
-// What the hooks saw.
+// What the hooks have recorded.
 static struct {
 	char trace[1 << 16];       // batch and source of each dispatch: "aq" is from the queue of a, "ao" own, "as" stolen
 	size_t len;
@@ -53,7 +53,7 @@ static struct {
 	struct gate low_all;
 } seen;
 
-// A count of what the hooks saw, as of now.
+// The present value of a count that the hooks keep.
 #define check_seen(member, expected) check_equal(atomic_load_relaxed(&seen.member), expected)
 
 static inline void on_idle(void *arg) {
@@ -151,7 +151,7 @@ static inline void count_drop(struct queue *queue, void *data, size_t size) {
 
 FP_UNUSED static const struct work_type count_type = {.name = "count", .run = count_run, .drop = count_drop};
 
-// Says that it runs (gate 0), and goes on when gate 1 has reached data.
+// An item that raises gate 0 when it runs, and ends when gate 1 has reached its data.
 static inline enum work_status hold_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	long until;
 	(void)worker, (void)queue;
@@ -183,7 +183,7 @@ static inline enum work_status tree_run(struct worker *worker, struct queue *que
 
 FP_UNUSED static const struct work_type tree_type = {.name = "tree", .run = tree_run};
 
-// A tree: each item submits two children to the local list until the depth is 0.
+// A tree of items: each item submits two children to the local list, down to depth 0.
 static inline enum work_status tree_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	(void)size;
 	unsigned depth;

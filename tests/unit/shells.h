@@ -1,4 +1,4 @@
-// Runs a script in each shell that is here and hands back what it wrote, for tests of quoting; and random items.
+// For tests of quoting: runs a script in each installed shell and returns its output; makes random items.
 
 #pragma once
 
@@ -19,7 +19,7 @@ static inline unsigned random_below(unsigned n) {
 	return (unsigned)(state >> 33) % n;
 }
 
-// An item of any bytes but NUL, or mostly of what means something to shells.
+// Makes an item of any bytes except NUL, or mostly of bytes that have a meaning to shells.
 static inline size_t random_item(char item[32]) {
 	static const char special[] = "'\"\\$`!#~*?[]{}()<>|&;=^% \t\n\nE${}abc019-_.+/\r\1\177\200\210\300\377";
 	size_t len = random_below(random_below(4) ? 8 : 31);

@@ -1,5 +1,5 @@
 // A small TAP harness: each test runs in a child of its own, so that a crash or an endless loop fails one test.
-// It may use CPU_SECONDS of processor time, however busy the machine is; what hangs is ended by tests/run.
+// A test may use CPU_SECONDS of processor time, however busy the machine is; tests/run ends a test that hangs.
 //
 //	static void test_foo(void) { check(foo() == 1); }
 //	int main(int argc, char *argv[]) {
@@ -21,7 +21,7 @@
 enum { CPU_SECONDS = 300, EXIT_SKIPPED = 77 };
 
 struct test {
-	const char *name;     // what is promised
+	const char *name;     // the promise that is tested
 	void (*run)(void);
 };
 
@@ -47,18 +47,18 @@ struct test {
 		} \
 	} while (0)
 
-// For make check-long.
+// True in make check-long.
 static inline bool is_long(void) {
 	return getenv("LONG_TESTS") != NULL;
 }
 
-// Where an emulator that is no kernel stands between the test and the kernel (packaging/cross).
+// True if an emulator of user mode runs the test (packaging/cross).
 static inline bool is_emulated(void) {
 	const char *profile = getenv("FAIRPAR_PROFILE");
 	return profile && strcmp(profile, "cross") == 0;
 }
 
-// Skips the rest of the test there.
+// Skips the rest of the test under an emulator.
 static inline void skip_emulated(void) {
 	if (is_emulated()) {
 		exit(EXIT_SKIPPED);

@@ -211,7 +211,7 @@ static void add_failure(struct buf *buf, const struct event_job_end *job) {
 		buf_adds(buf, ", ");
 		text_add_time(buf, result_wall(&job->result));
 	}
-	buf_printf(buf, "%s</p>\n<code>", job->allowed ? " <span class=\"dim\">(allowed to)</span>" : "");
+	buf_printf(buf, "%s</p>\n<code>", job->allowed ? " <span class=\"dim\">(allowed to fail)</span>" : "");
 	markup_add_escaped(buf, job->command ? job->command : "", job->command_len);
 	buf_adds(buf, "</code>\n");
 	if (job->tail_len > 0) {
@@ -261,10 +261,10 @@ static void add_inner(struct buf *buf, const struct palette *palette) {
 	if (stats->ninner == 0) {
 		return;
 	}
-	buf_adds(buf, "<h2>Runs in jobs</h2>\n<div class=\"scroll\"><table id=\"inner\">\n<caption>What they were lent");
-	buf_adds(buf, stats->ninner == STATS_INNER ? "; the first ones. The log has all." : "");
+	buf_adds(buf, "<h2>Runs in jobs</h2>\n<div class=\"scroll\"><table id=\"inner\">\n<caption>Slots that were lent to these runs");
+	buf_adds(buf, stats->ninner == STATS_INNER ? "; only the first runs are listed, the log has all runs" : "");
 	buf_adds(buf, "</caption>\n<thead><tr><th scope=\"col\">job</th><th scope=\"col\">run</th><th scope=\"col\" class=\"n\">slots</th>"
-	         "<th scope=\"col\" class=\"n\">time on them</th></tr></thead>\n<tbody>\n");
+	         "<th scope=\"col\" class=\"n\">time on the slots</th></tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < stats->ninner; ++i) {
 		const struct stats_inner *inner = &stats->inner[i];
 		const struct event_lent *lent = &inner->lent;
@@ -326,7 +326,7 @@ void html_draw(struct buf *buf, const struct timeline *timeline, const struct ro
 	if (timeline->merged > 0) {
 		buf_adds(buf, "<figcaption class=\"dim\">");
 		markup_add_count(buf, timeline->merged);
-		buf_adds(buf, " short jobs are drawn as columns: how much of the time each batch had.</figcaption>\n");
+		buf_adds(buf, " short jobs are drawn as columns, which show how much of the time each batch had.</figcaption>\n");
 	}
 	buf_adds(buf, "</figure>\n");
 	add_batches(buf, palette);

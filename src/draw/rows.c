@@ -122,9 +122,9 @@ static void add_choice(struct buf *buf, const struct rows *rows) {
 	}
 	buf_adds(buf, " of the ");
 	markup_add_count(buf, rows->jobs);
-	buf_printf(buf, " jobs that ran: those that failed or were tried again (the first %d), the slowest, and one of ", ROWS_MARKED);
+	buf_printf(buf, " jobs that ran: jobs that failed or were tried again (the first %d), the slowest jobs, and one in ", ROWS_MARKED);
 	markup_add_count(buf, rows->stride);
-	buf_adds(buf, " of the others. The log has all.");
+	buf_adds(buf, " of the other jobs. The log has all jobs.");
 }
 
 void rows_add(struct buf *buf, const struct rows *rows) {

@@ -121,10 +121,10 @@ static void add_class(const struct sheet *sheet, struct legend *legend, unsigned
 static void add_marks(const struct sheet *sheet, struct legend *legend) {
 	static const struct { unsigned flag; const char *shape, *name; } marks[] = {
 		{BAR_FAILED, "<rect class=\"f\" x=\"1\" y=\"1\" width=\"10\" height=\"10\"/>", "failed"},
-		{BAR_RETRIED, BLOCK "<rect class=\"h\" width=\"12\" height=\"12\"/>", "another attempt"},
+		{BAR_RETRIED, BLOCK "<rect class=\"h\" width=\"12\" height=\"12\"/>", "further attempt"},
 		{BAR_STOLEN, BLOCK "<path class=\"m\" d=\"M0 0h7l-7 7z\"/>", "stolen"},
 		{BAR_LENT, BLOCK "<path class=\"m\" d=\"M0 12h7l-7-7z\"/>", "lent slot"},
-		{BAR_INNER, BLOCK "<rect class=\"n\" y=\"5\" width=\"12\" height=\"7\"/>", "run in a job, on its slot or a lent one"},
+		{BAR_INNER, BLOCK "<rect class=\"n\" y=\"5\" width=\"12\" height=\"7\"/>", "run in a job, on a lent slot"},
 		{BAR_CANCELLED, "<rect class=\"k\" x=\"1\" y=\"1\" width=\"10\" height=\"10\"/>", "cancelled"},
 		{BAR_OPEN, "<rect class=\"o\" x=\".5\" y=\".5\" width=\"11\" height=\"11\"/>", "not ended"},
 		{BAR_LEAD, "<path class=\"q\" d=\"M0 4.5h12v3h-12z\"/>", "waiting"},

@@ -205,7 +205,7 @@ static void add_inner(struct timeline *timeline, const struct event_lent *lent, 
 	markup_add_cut(&text, lent->to, strlen(lent->to), TEXT_COMMAND);
 	buf_adds(&text, "\nin ");
 	attempt_add_title(&text, &lent->id, SIZE_MAX);
-	buf_printf(&text, " · pid %d · had %s slot for ", lent->pid, lent->own ? "its" : "another");
+	buf_printf(&text, " · pid %d · had %s slot for ", lent->pid, lent->own ? "the job's" : "a further");
 	text_add_time(&text, lent->end - lent->start);
 	struct bar bar = {
 		.lane = lane,

@@ -263,7 +263,7 @@ static bool has_room(struct memory *memory, const struct memory_claim *claim, ui
 	}
 	bool starts_alone = claim->starts_alone || need > total;
 	if ((starts_alone && is_alone(memory, claim, &others)) || fits(memory, need, reserved_for_all(memory) + others.bytes, left)) {
-		return true; // the job fits even if the running jobs have used nothing of their need yet: usually so, and nothing need be sampled
+		return true; // the job fits even if the running jobs have used nothing of their need yet, as is usual: so they are not sampled
 	}
 	if (now < memory->want_due) {
 		*ret_again = memory->want_due;

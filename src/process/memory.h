@@ -152,7 +152,7 @@ struct memory_room memory_room_observe(const char *root);
 
 // ---- figures
 
-// Returns the number of bytes in the form "1.5G". The text is valid until the second next call on this thread.
+// Returns the number of bytes in the form "1.5G". The text stays valid during one further call on this thread.
 const char *memory_show(uint64_t bytes);
 
 // Gets N, in bytes, from the line "NAME N kB" in the text of /proc/meminfo; `name` has the colon. Returns false if there is no such line.

@@ -148,7 +148,7 @@ UNCHECKED static int child_bind_life(struct exchange *x) {
 	return syscall(SYS_getppid) == x->config->world->pid ? 0 : fail(x, SPAWN_CLONE, ESRCH);
 }
 
-// Sets the limit, cut to the hard limit that this process has, as a submitter's may be higher.
+// Sets the limit, cut to the hard limit that this process has, as the hard limit of a submitter may be higher.
 UNCHECKED static int child_limit(struct exchange *x, unsigned resource, struct rlimit want, const struct rlimit *have) {
 	want.rlim_max = want.rlim_max > have->rlim_max ? have->rlim_max : want.rlim_max;
 	want.rlim_cur = want.rlim_cur > want.rlim_max ? want.rlim_max : want.rlim_cur;

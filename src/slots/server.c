@@ -243,7 +243,7 @@ int server_start(const struct pool_dir *pool_dir, int lock_fd, struct slots_boun
 	char *dir = (char *)(uintptr_t)pool_dir_path(pool_dir), *pool = (char *)(uintptr_t)pool_dir->name, *root = (char *)(uintptr_t)machine_root();
 	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, text, dir, pool, root, NULL};
 	int result = daemon_start(argv, (int[]){lock_fd, listen_fd}, 2);
-	int error = result == 0 || errno == ESRCH ? 0 : errno; // ESRCH: it was killed at once
+	int error = result == 0 || errno == ESRCH ? 0 : errno; // ESRCH: the server was started, and killed at once
 	fd_close(&listen_fd);
 	return error;
 }

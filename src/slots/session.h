@@ -35,7 +35,7 @@ struct process {
 	int fd;                    // pidfd
 };
 
-// A client. The owner reads these fields, removes from `out` what it has sent, and may take the socket away.
+// A client. The owner (slots/connections.c) reads these fields, removes from `out` what it has sent, and may take the socket away.
 struct session {
 	struct list link;
 	struct sessions *all;

@@ -71,7 +71,7 @@ unsigned dag_node_width(const struct dag_node *node, unsigned width) {
 	return slots;
 }
 
-// Makes a spec for jobs of the batch, as job_spec_from_job(). Returns NULL after a message.
+// Makes a spec for jobs of the batch (job_spec_from_job()), with the slots of a job. Returns NULL after a message.
 static struct job_spec *make_spec(struct dag_node *node, const struct manifest_job *job, const char *command,
                                   bool templates) {
 	struct job_spec *spec = NEW(struct job_spec);

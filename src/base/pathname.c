@@ -76,7 +76,7 @@ void pathname_fit(struct buf *path, size_t below, size_t tail) {
 
 // ---- the names of items ----
 
-// Compares by number first, then by name, as GNU parallel sorts names of columns.
+// Compares two names of columns: by number first, then by name, as GNU parallel sorts them.
 static int compare_columns(const char *a, const char *b) {
 	double x = strtod(a, NULL), y = strtod(b, NULL);
 	return x < y ? -1 : y < x ? 1 : strcmp(a, b);

@@ -25,7 +25,7 @@ struct value_info {
 	enum value_kind kind;
 	size_t at, size;         // the field: its offset in struct options, and its bytes
 	long least, most;        // the bounds of KIND_NUMBER; the macros below say what other kinds have here
-	enum key_id key;         // of KIND_SETTING
+	enum key_id key;         // the key of KIND_SETTING
 	option_handler *handle;
 };
 

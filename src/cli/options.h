@@ -66,7 +66,7 @@ struct pool_options {
 	uint64_t wait;                   // --pool-wait, nanoseconds; or TIME_NEVER
 	struct slots_bounds bounds;      // --pool-slots; without that option `most` is 0
 	const char *weight_text, *priority_text; // arguments of --weight and --priority that name no batch; or NULL
-	long weight, priority;           // the numbers in these: the weight and priority of this run among the runs in the pool
+	long weight, priority;           // these texts as numbers: the weight and priority of this run among the runs in the pool
 	enum { POOL_SILENT, POOL_TEXT, POOL_JSON } status; // --status
 	enum { SERVE_NOT, SERVE_AUTO, SERVE_FIFO, SERVE_PIPE } jobserver; // --jobserver
 };
@@ -219,7 +219,7 @@ struct options {
 	size_t ntransferred, nreturned, nbasefiles;
 	bool transfers_item;             // --transfer
 	bool cleans_up;                  // --cleanup
-	bool onall, nonall;              // --onall, which --nonall means, too
+	bool onall, nonall;              // --onall, which --nonall sets, too
 	unsigned machines;               // --onall: how many machines work at once; 0: all
 	const char *worker_left;         // --worker: how long the worker may still run, as given, or NULL
 	uint64_t worker_seconds;         // `worker_left` in seconds; 0: without end

@@ -128,7 +128,7 @@ static void add_choice(struct buf *buf, const struct rows *rows) {
 }
 
 void rows_add(struct buf *buf, const struct rows *rows) {
-	enum { MACHINE = 4 }; // the column of the machine, only of runs on several
+	enum { MACHINE = 4 }; // the column of the machine, which only runs on several machines have
 	static const struct { const char *name; bool number; } heads[] = {
 		{"job", false}, {"end", false}, {"attempts", true}, {"slot", true}, {"machine", false}, {"waited, s", true}, {"start, s", true},
 		{"time, s", true}, {"CPU, s", true}, {"memory, MB", true}, {"command", false},

@@ -89,7 +89,7 @@ enum bar_flag {
 struct bar {
 	unsigned lane;
 	unsigned char class, flags;
-	unsigned char depth;     // BAR_INNER: the number of bars behind it, of the job and of runs above; else 0
+	unsigned char depth;     // BAR_INNER: how many bars are drawn under this one, for the job and for runs above; else 0
 	uint64_t from, to;       // event time
 	uint64_t lead;           // event time since when the job was queued and its lane empty; `from` if that wait is narrower than TIMELINE_LEAD
 	const char *text;        // the bar's text, in lines; any bytes

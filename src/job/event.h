@@ -111,7 +111,7 @@ struct event_job_start {
 	enum event_source source;
 	double lag;             // what its batch was owed at this start, in turns or seconds; see --trace-service
 	uint64_t queued;        // nanoseconds that it was queued before its start
-	enum event_why why;     // what it last waited for, if it was queued for EVENT_WORTH_A_REASON
+	enum event_why why;     // what the job last waited for, if it was queued for EVENT_WORTH_A_REASON or longer
 	uint64_t from;          // seq of the job that emitted its item, or 0
 	const char *warm;       // with --warm: "yes", or "no, " and why not; or NULL
 	const char *command;    // the command as people read it

@@ -221,7 +221,7 @@ static const char *get_bytes(struct log_reader *reader, const char *key, size_t 
 	return value->text;
 }
 
-// As get_bytes(), for a string without NULs.
+// As get_bytes(), but a string with a NUL in it is an error.
 static const char *get_text(struct log_reader *reader, const char *key) {
 	size_t len;
 	const char *text = get_bytes(reader, key, &len);

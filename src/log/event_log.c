@@ -1,4 +1,4 @@
-// The log of events (--log): JSON Lines, made as things happen.
+// The log of events (--log): JSON Lines, written as the events happen.
 
 #include "log/event_log.h"
 

@@ -1,4 +1,4 @@
-// The log of events (--log): JSON Lines, made as things happen.
+// The log of events (--log): JSON Lines, written as the events happen.
 //
 // Each event is a line. event_log_flush() writes all lines so far, event_log_later() may leave a few for the next call: if
 // fairpar is killed, only these are lost, and those that a slow reader has not taken.
@@ -48,7 +48,7 @@ int event_log_flush(struct event_log *log, bool may_wait);
 // lines and sets *ret_left to true: the caller must call event_log_flush() soon.
 int event_log_later(struct event_log *log, unsigned most, bool *ret_left);
 
-// Returns errno of the first failure to write, after which nothing is written any more; or 0. ETIMEDOUT: the reader took nothing.
+// Returns the errno of the first failure to write, after which nothing more is written; or 0. ETIMEDOUT: the reader took nothing.
 int event_log_error(struct event_log *log);
 
 // Writes the rest, closes the descriptor and frees the log. *ret_lost (if not NULL): the number of lines that were not

@@ -1,4 +1,4 @@
-// Asks a run that is under way: --add, --wait, --wait-any, --cancel, --status. One request, one answer.
+// Sends one request to a run that is under way, and prints the answer: --add, --wait, --wait-any, --cancel, --status.
 
 #include "modes/modes.h"
 

@@ -47,7 +47,7 @@ static void add_holder_cut(struct buf *line, const char *text, size_t columns) {
 	}
 }
 
-// Draws the line with the rank among those that wait for the pool. It is shown only while this process is in the foreground.
+// Draws a line with the rank of this process among those that wait for the pool, shown only while this process is in the foreground.
 static void show_rank(const struct options *options, const struct client_event *event) {
 	struct winsize size = {0};
 	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
@@ -216,7 +216,7 @@ static void send_observation(struct client *client, const struct plain_child *ch
 	});
 }
 
-// Answers signals and the server until the command has ended. If the server dies, the client reports the lease to the next one.
+// Answers signals and the server until the command has ended. If the server dies, the client reports the lease to the next server.
 // Returns whether --timeout has ended the command.
 static bool attend(struct client *client, const struct options *options, struct plain_child *child, uint32_t width,
                    struct jobserver_spare *spare, int signal_fd) {

@@ -34,7 +34,7 @@ static enum semaphore_result acquire_until(struct semaphore *semaphore, const st
 	return options->sem.waits ? semaphore_wait(semaphore, deadline, error) : semaphore_take(semaphore, limit, deadline, error);
 }
 
-// Says how many processes hold the semaphore and how many wait in front. Returns 0, or -1 with a message in *error.
+// Says how many processes hold the semaphore and how many wait before this one. Returns 0, or -1 with a message in *error.
 static int say_wait(struct semaphore *semaphore, const char *name, struct buf *error) {
 	unsigned holding, waiting;
 	if (semaphore_ahead(semaphore, &holding, &waiting, error) != 0) {

@@ -20,7 +20,7 @@ static int compare_names(const char *a, const char *b) {
 	return a && b ? strverscmp(a, b) : (a != NULL) - (b != NULL);
 }
 
-// Returns the index of the machine, or where it would be; *ret_found: the machine is there.
+// Returns the index of the machine, or the index where it would be; *ret_found: the machine is there.
 static size_t index_of(const struct machines *machines, const char *host, bool *ret_found) {
 	size_t low = 0, high = machines->n;
 	while (low < high) {

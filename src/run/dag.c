@@ -27,7 +27,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { SKIPS_NAMED = 20 }; // of the batches that are skipped because of one batch, so many are named in messages
+enum { SKIPS_NAMED = 20 }; // the most batches that messages name, of those that are skipped because of one batch
 
 // ---- events ----
 
@@ -352,7 +352,7 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 
 static void connect(struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
-	node->unmet += plan->nneeds + 1; // one more until all nodes are connected
+	node->unmet += plan->nneeds + 1; // one more, which dag_open() takes back once all nodes are connected
 	for (size_t i = 0; i < plan->nneeds; ++i) {
 		struct dag_node *needed = dag_node_of(node->run, plan->needs[i]);
 		grow_array(&needed->dependents, &needed->dependents_cap, needed->ndependents + 1, sizeof(needed->dependents[0]));

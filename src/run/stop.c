@@ -194,7 +194,7 @@ void run_answer_flags(struct run *run) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "output cannot be written: %s", strerror(atomic_load_relaxed(&run->output_error)));
 		publish_set_stop_reason(run, why.data);
-		// EPIPE: as a filter whose reader has gone, for the running jobs would write for nobody
+		// EPIPE: the run ends like a filter whose reader has gone, since the running jobs would write for nobody
 		if (atomic_load_relaxed(&run->output_error) == EPIPE) {
 			terminate(run);
 		} else {
@@ -247,8 +247,8 @@ static void end_jobs(struct run *run) {
 	batches_reap(run);
 }
 
-// Called in a signal handler, when no job is left: limits the time for writes to 4 s, as run_limit_end() does, if the next signal
-// calls this function, too (`left` > 0); or to half a second, in which the run still comes to its end, if the next signal kills.
+// Called in a signal handler when no job is left. If the next signal calls this function, too (`left` > 0), limits the time for writes to
+// 4 s, as run_limit_end() does; else the next signal kills, and the limit is half a second, in which the run can still come to its end.
 static void hurry_writes(unsigned left) {
 	write_limit_set(now_ns() + (left > 0 ? 4 * NS_PER_S : NS_PER_S / 2));
 }

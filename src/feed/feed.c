@@ -53,7 +53,7 @@ static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	if (run->options->packing.by_time) { // makes the packs that the batch lacks from the items that were read
 		return !feed_submit_stocks(run, feed) || (!feed->by_key && stock_bytes(&feed->own.stock) >= feed_high_water(run));
 	}
-	bool wants = feed->by_key || run->halt.percent > 0; // N% of all jobs: so all jobs must be known
+	bool wants = feed->by_key || run->halt.percent > 0; // --halt N% counts all jobs: all items must be read
 	for (const struct submission *at = feed->own.submission; at && !wants; at = at->next) {
 		wants = pool_queue_bytes(run->pool, at->queue) < feed_high_water(run);
 	}

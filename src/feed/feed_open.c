@@ -204,7 +204,7 @@ static void name_files(const struct options *options, struct names *names) {
 	names->names = xcalloc(options->nsources, sizeof(*names->names));
 	for (; names->n < options->nsources; ++names->n) {
 		const struct source_config *source = &options->sources[names->n];
-		names->names[names->n] = xstrdup(source->kind == FROM_FILE ? source->path : ""); // no replacement string has this name
+		names->names[names->n] = xstrdup(source->kind == FROM_FILE ? source->path : ""); // no replacement string has the name ""
 	}
 }
 

@@ -197,7 +197,7 @@ static void trim(enum input_trim how, const char **text, size_t *len) {
 	}
 }
 
-// Writes one argument, trimmed, and a NUL to `out`, which may be at or before `text` in the same memory. Returns the end of the NUL.
+// Writes one argument, trimmed, and a NUL to `out`, which may be at or before `text` in the same memory. Returns the place behind the NUL.
 static char *put(enum input_trim how, char *out, const char *text, size_t len) {
 	if (how != TRIM_NONE) {
 		trim(how, &text, &len);

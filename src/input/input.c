@@ -41,7 +41,7 @@ struct lines {
 	size_t next_arg;
 	bool has_rules;    // some lines may be skipped, continue in the next line, or end the source
 	bool skip_first;   // the next line is left out
-	size_t most;       // lines are given together as one record of up to so many bytes; 0: each line is a record
+	size_t most;       // several lines are returned as one record, of up to so many bytes; 0: each line is a record
 	struct joint csv;  // --csv: the lines of a record with a line end inside quotes
 	struct line_buffer buffer;
 };

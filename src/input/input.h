@@ -35,7 +35,7 @@ struct input_config {
 	const char *colsep;        // extended regular expression (translated), or NULL
 	bool header;               // --header : the first line of each source holds the names of its columns; colsep is then "\t" by default
 	char csv;                  // --csv: the separator of the fields (RFC 4180); a record may have several lines. 0: no CSV
-	const char *end;           // an item equal to this ends its source; or NULL. Borrowed for the life of the input
+	const char *end;           // an item that equals `end` ends its source; or NULL. Borrowed for the life of the input
 	bool skip_blank;           // records that are empty or all blanks are left out
 	bool skip_first;           // the first line of the first source is left out
 	bool joins;                // -L: a line that ends with a blank is joined with the next line

@@ -16,7 +16,7 @@ enum { LINE_BUFFER_MAX = 16 << 20 };
 struct line {
 	char *text;
 	size_t len;
-	const char *bad;   // why it cannot be a record (static text; `text` is its beginning), or NULL
+	const char *bad;   // why the line cannot be a record (static text; `text` is then its beginning), or NULL
 	uint32_t n;        // how many lines line_buffer_next_lines() has put into `text`, with a NUL behind each; 0: `text` is one line
 };
 

@@ -18,7 +18,7 @@
 struct block_splitter_config {
 	size_t block;            // in how many bytes a round looks for borders, at least 1 (--block)
 	const char *start, *end; // --recstart and --recend as given; NULL: empty
-	bool regexp;             // `start` and `end` are regular expressions, as colsep_translate() takes them
+	bool regexp;             // `start` and `end` are regular expressions of Perl, as for colsep_translate()
 	uint64_t records;        // -N: records in each block; 0: as many as fit
 	uint64_t lines;          // -L: a block has a multiple of this number of lines; 0: any number
 };
@@ -35,7 +35,7 @@ void block_splitter_destroy(struct block_splitter *splitter);
 // Returns how many bytes the caller is to read in this round, at most, when `len` bytes are left from the rounds before.
 size_t block_splitter_want(const struct block_splitter *splitter, size_t len);
 
-// Returns the length of the block at the front of the bytes, or 0 if none can be cut off. `first` says that this is the
+// Returns the length of the block at the front of the bytes, or 0 if no block can be cut off. `first` says that this is the
 // first call of a round, `ended` that the stream has no more bytes.
 size_t block_splitter_cut(struct block_splitter *splitter, const char *bytes, size_t len, bool first, bool ended);
 
@@ -72,12 +72,12 @@ size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct 
 
 struct header_rule;
 
-// Creates the rule by which the front of a stream is a header that each block gets: a number of lines, ":" for one, or a
-// regular expression. Returns NULL with *ret_error (caller frees) if the text is invalid.
+// Creates a rule that tells the header at the front of a stream, which each block gets. `text` is a number of lines, ":" for one
+// line, or a regular expression. Returns NULL with *ret_error (caller frees) if the text is invalid.
 struct header_rule *header_create(const char *text, char **ret_error);
 
 // Frees the rule, which may be NULL.
 void header_destroy(struct header_rule *rule);
 
-// Returns the length of the header at the front of the bytes, or SIZE_MAX if it is not there (yet).
+// Returns the length of the header at the front of the bytes, or SIZE_MAX if no header is there (yet).
 size_t header_find(const struct header_rule *rule, const char *bytes, size_t len);

@@ -97,7 +97,7 @@ struct manifest_matrix {
 };
 
 struct manifest_batch {
-	const struct manifest_job *job;     // shared with other batches, unless this batch has keys of a job
+	const struct manifest_job *job;     // the settings of its jobs; shared with other batches, unless this batch has keys of a job
 	const char *name;
 	const char *description;            // or NULL
 	const char *run;                    // or NULL: the jobs are those of `commands`
@@ -175,7 +175,7 @@ uint64_t manifest_delay_ns(const struct manifest_delay *delay, unsigned n);
 // True if `entry`, "NAME" or "NAME=VALUE", is one of the variables that fairpar sets for each job.
 bool manifest_env_is_set_for_each(const char *entry);
 
-// Sets *ret_pairs to the variables of all layers, those of the lowest first and no name twice. Returns their number. The
+// Sets *ret_pairs to the variables of all layers, the lowest layer first and no name twice. Returns their number. The
 // caller frees the array; its texts are borrowed.
 size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs);
 

@@ -59,7 +59,7 @@ struct stream {
 	size_t start;           // offset in the area: the bytes before `start` are written, or in the rope
 	size_t len;
 	uint64_t ready;         // how many of the held bytes, from the first on, may be written
-	bool pass;              // bytes go straight to the reader; only if the spool has_turn
+	bool pass;              // bytes are not held, but written at once; only if the spool has_turn
 	struct tag_state tag;
 	char last;              // the newest byte
 	uint64_t bytes;         // how many bytes the job has written so far, without bytes that were lost or taken back
@@ -78,8 +78,8 @@ struct spool {
 	struct piece piece;        // if piece.len > 0: the spool is empty and stands for this piece until the piece is written
 	struct stream stream[STREAMS];
 	struct buf tag, receipt;    // of the job; the next job with this spool uses their memory again
-	atomic_bool live;           // spool_set_live()
-	void *job;                  // spool_set_job(), or NULL
+	atomic_bool live;           // spool_set_live() was called
+	void *job;                  // set by spool_set_job(), or NULL
 	bool stalls;                // the last call of config.stalls was with `stalls` true
 	mutex lock;                 // protects `latest` and `recent`, which any thread may read
 	int latest;                 // the stream that was written last
@@ -217,7 +217,7 @@ static inline void turn_take(struct writer *writer) {
 
 // ---- writer.c: for the thread of a job, with no lock held
 
-// WRITER_LINE_BUFFER: writes or queues the ready lines if the job may be written now.
+// WRITER_LINE_BUFFER: writes or queues the ready lines if the job's output may be written now.
 void writer_lines(struct spool *spool);
 
 // For a spool that spool_is_line_ordered(): writer_enter() keeps output_queue_promote() away from it until writer_leave().

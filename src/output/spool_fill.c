@@ -107,8 +107,8 @@ static void spool_enter(struct spool *spool) {
 	}
 }
 
-// True if the job streams its stdout through from now on: it is alone and writes much. (A small output stays one write.) Never
-// true after a loss: the output would look as if nothing were missing.
+// True if the job's stdout is not held any more, but written at once: the job is alone and writes much. (A small output stays one
+// write.) Never true after a loss: the output would look as if nothing were missing.
 static bool spool_goes_live(struct spool *spool, int i, int fd) {
 	if (i != 0 || spool->lost || spool->mode != WRITER_GROUP || spool->stream[0].bytes < AREA_OUT / 2 ||
 	    !atomic_load_relaxed(&spool->live)) {

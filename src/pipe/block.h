@@ -20,7 +20,7 @@
 
 #define BLOCK_NOT_KEPT "cannot keep a block in memory"
 
-enum { PIPE_BYTES = 1024 * 1024 }; // what a pipe may hold at most without privileges (pipe(7))
+enum { PIPE_BYTES = 1024 * 1024 }; // the most bytes that a pipe may hold without privileges (pipe(7))
 
 // The result of a call that reads more data.
 enum data_status {
@@ -53,7 +53,7 @@ struct blocks {
 	mutex lock;              // guards the members below
 	struct list all;
 	size_t n;
-	bool room_wanted;        // the reader waits until a block is freed
+	bool room_wanted;        // block_new() has returned NULL: wake the event loop when a block is freed
 };
 
 struct block {

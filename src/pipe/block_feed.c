@@ -311,7 +311,7 @@ static int part_find_front(struct blockfeed *feed, const struct file_part *part,
 	return n < 0 ? -1 : 0;
 }
 
-// Skips the first line, if it is no data, and copies the header. Returns 0, or -1 with errno.
+// Skips the first line, if it is to be skipped, and copies the header. Returns 0, or -1 with errno.
 static int part_header(struct blockfeed *feed, struct file_part *part) {
 	size_t len = 0;
 	if (feed->fronts[0] && part_find_front(feed, part, feed->fronts[0], &len) != 0) {

@@ -127,7 +127,7 @@ const struct source_config *job_records_source(const struct run *run);
 // Returns the number of the run's nth item (from 1): n, or with --retry-failed the number that the item has in the log.
 uint64_t job_records_seq(const struct run *run, uint64_t n);
 
-// Decides whether --resume leaves the item out. If the log has the item as done, counts it as done, skips its rank in the order of
+// Decides whether --resume leaves the item out. If the log has the item as done, counts it as done, skips its place in the order of
 // output, and returns true. Else returns false and sets item->earlier.
 //
 // Never leaves out: an item of a batch that emits, because its lines must come again; an item from a job that runs again (RESUME_NEW in

@@ -100,7 +100,7 @@ static void attempt_want(struct added_jobs *jobs, struct live_attempt *attempt) 
 	}
 }
 
-// Gives no slots back: when the item of the attempt ends, the pool does that, and takes the attempt out of the line for slots.
+// Does not touch the slots: when the item of the attempt ends, the pool gives them back, and takes the attempt out of the line for slots.
 bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt) {
 	if (!jobs) {
 		return true;

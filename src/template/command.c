@@ -110,7 +110,7 @@ int command_build(struct command *command, const struct template *template, cons
 	if (nwords > 0 && set_argv(command, nwords) != 0) {
 		return -1;
 	}
-	// a shell runs `echo --help` and `echo --version`: its builtin prints the word, but the program of GNU obeys it
+	// a shell runs `echo --help` and `echo --version`: the shell's builtin prints the word, but GNU's program obeys it
 	const char *name = nwords > 0 ? command->argv[0] : "", *option = strcmp(name, "echo") == 0 && nwords == 2 ? command->argv[1] : "";
 	bool is_for_shell = nwords == 0 || strcmp(option, "--help") == 0 || strcmp(option, "--version") == 0 || (by->path && !strchr(name, '/'));
 	command->path = is_for_shell ? NULL : program_find_direct(name, strlen(name));

@@ -24,7 +24,7 @@ struct part {
 	bool is_raw;       // the value is put in without quotes
 	bool is_padded;    // SEQ, SLOT: has zeros in front, so that it is as wide as the highest number
 	int column;        // COLUMN: from 1; -1: the last argument; 0: an argument that no record has
-	bool is_elsewhere; // HOST, LOGIN: the machine may be another than this one
+	bool is_elsewhere; // HOST, LOGIN: the job may run on another machine
 	const char *text;  // LITERAL: the text; else the replacement string, for messages. Borrowed from template->text, or static
 	size_t len;        // bytes of `text`; GROUP: how many parts behind this one belong to it
 };
@@ -86,7 +86,7 @@ void template_read(struct template *template);
 struct part_values {
 	const struct part *part;
 	const struct record *record;
-	uint32_t before;     // how many arguments the job has in front of the record's
+	uint32_t before;     // how many arguments the job has in front of those of the record
 	struct buf *scratch; // memory for the present value; borrowed
 	uint32_t n;          // values so far
 	const char *at;      // ITEM: the next argument

@@ -88,8 +88,8 @@ static int set_regex(struct replacement *replacement, const char *before, const 
 	return result;
 }
 
-// The names of --plus with an expression behind `prefix`; with `has_text`, a slash and a text follow. A prefix stands in front of every
-// shorter prefix that it begins with. The first byte of the expression may not be one of `not_first`.
+// The names of --plus with an expression behind `prefix`; with `has_text`, a slash and a text follow. A prefix comes in this table before
+// a shorter prefix that it begins with. The first byte of the expression may not be one of `not_first`.
 static const struct { const char *prefix, *not_first; bool has_text; enum form form; bool all; const char *before, *after; } EXPRESSIONS[] = {
 	{"##", "#", false, FORM_NO_PREFIX, false, "^(", ")"},
 	{"#", "#", false, FORM_NO_SHORT_PREFIX, false, "^(", ")$"},

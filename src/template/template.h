@@ -53,9 +53,9 @@ struct expansion {
 	unsigned slot;     // {%}
 	unsigned slots;    // the number of slots, by which {0%} is padded
 	uint64_t total;    // jobs of the run, {##}: only with TEMPLATE_NEEDS_TOTAL
-	char mark;         // this byte replaces {%}, {0%}, {##} and {0#}, whose values may differ in another run; NUL: their values do
+	char mark;         // put in place of {%}, {0%}, {##} and {0#}, whose values may differ in another run; NUL: the values are put in
 	const char *host, *sshlogin; // {host}, {sshlogin}; NULL if the machine is not known, or is this machine
-	uint32_t before;   // how many arguments the job has in front of the record's: {2} counts these, too. 0 except for template_length()
+	uint32_t before;   // how many arguments the job has in front of those of the record: {2} counts them, too. 0 except for template_length()
 };
 
 // Appends the text with its replacement strings expanded. Each item is quoted to fit the quotes of the template around it, so

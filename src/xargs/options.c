@@ -312,7 +312,7 @@ static bool is_foreign(const char *word) {
 static int parse_options(struct xargs_options *options, int argc, char *argv[]) {
 	int key;
 	optind = 0;
-	argv[0] = (char *)(uintptr_t)diag_name(); // getopt_long() prints its own messages
+	argv[0] = (char *)(uintptr_t)diag_name(); // the name in the messages that getopt_long() prints itself
 	while (!options->is_done && (key = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
 		if (key == '?') {
 			options->is_foreign = is_foreign(argv[optind - 1]);

@@ -284,7 +284,7 @@ static void on_started(void *arg, pid_t pid FP_UNUSED, uint64_t start FP_UNUSED)
 
 // ---- words as `xargs -t` shows them ----
 //
-// Quoted so that a shell can read them, and nothing unprintable reaches a terminal. Seen from GNU xargs 4.9:
+// A word is quoted so that a shell can read it and nothing unprintable reaches a terminal. These words and their forms are from GNU xargs 4.9:
 //   a_b  a_b     a b  'a b'     it's  "it's"     it's $1  'it'\''s $1'     a\nb  'a'$'\n''b'
 
 // One character, which may be several bytes.

@@ -139,7 +139,7 @@ static void add_page(struct buf *buf) {
 	add_list(buf, IN_ARGS_FROM);
 	buf_adds(buf, ".Ss Keys of retry_delay\n");
 	add_list(buf, IN_RETRY_DELAY);
-	buf_adds(buf, ".Ss Keys of defaults\nThose of a batch that hold for any:\n");
+	buf_adds(buf, ".Ss Keys of defaults\nThe keys of a batch that can apply to every batch:\n");
 	add_names(buf, IN_DEFAULTS);
 	buf_adds(buf, ".Ss Keys of an entry of commands\n");
 	add_names(buf, IN_COMMAND);

@@ -452,5 +452,5 @@ JOB
 	run_fairpar -S 1/one --resume-failed --joblog log --trc '{.}.out' 'test -e "$BATS_TEST_TMPDIR/ok" && cp {} {.}.out' ::: a.txt b.txt </dev/null
 	assert_eq "$(cat a.out b.out | tr '\n' ' ')" 'a b '
 	run_fairpar 255 -S 1/one --joblog log --retry-failed --return '{.}.out' </dev/null
-	assert_contains "$stderr" "--return cannot be combined with --retry-failed: its commands are complete"
+	assert_contains "$stderr" "--return cannot be combined with --retry-failed: its commands come from the joblog"
 }

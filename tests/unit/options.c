@@ -940,7 +940,7 @@ static void test_control(void) {
 	check_equal(parse("--cancel", "--batch", "b", NULL), MODE_ASK);
 	check_equal(parse("--wait", "--id", "s", NULL), MODE_SEM);
 	REFUSED("--add needs a command", "--add");
-	REFUSED("--timeout of an added job is a time", "--add", "--timeout", "200%", "x");
+	REFUSED("--timeout of an added job must be a time", "--add", "--timeout", "200%", "x");
 	REFUSED("--batch NAME=FILE cannot be combined with --add", "--add", "--batch", "b=f", "x");
 	REFUSED("--batch cannot be combined with --wait", "--wait", "--batch", "b");
 	REFUSED("--wait takes IDs of jobs, as --add has printed them, not 'x'", "--wait", "1", "x");

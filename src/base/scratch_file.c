@@ -104,7 +104,7 @@ int scratch_read(struct scratch_file *file, uint64_t offset, char *mem, size_t l
 
 int scratch_free(struct scratch_file *file, uint64_t offset, size_t len) {
 	int unused = -1;
-	mutex_lock(&file->lock);
+	FP_HOLD(&file->lock);
 	while (len > 0) {
 		size_t unit = (size_t)(offset / SCRATCH_UNIT), n = SCRATCH_UNIT - offset % SCRATCH_UNIT;
 		n = n < len ? n : len;
@@ -124,16 +124,14 @@ int scratch_free(struct scratch_file *file, uint64_t offset, size_t len) {
 		file->nunits = file->nfree_units = 0;
 		file->filled = SCRATCH_UNIT;
 	}
-	mutex_unlock(&file->lock);
 	return unused;
 }
 
 size_t scratch_units(struct scratch_file *file) {
-	mutex_lock(&file->lock);
+	FP_HOLD(&file->lock);
 	size_t units = 0;
 	for (size_t i = 0; i < file->nunits; ++i) {
 		units += file->live[i] > 0;
 	}
-	mutex_unlock(&file->lock);
 	return units;
 }

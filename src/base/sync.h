@@ -59,6 +59,17 @@ void mutex_fini(mutex *m);
 void mutex_lock(mutex *m);
 void mutex_unlock(mutex *m);
 
+// FP_HOLD(&lock) locks the mutex until the end of the block in which it stands, however that block is left. A wait for a condition
+// may be in the block; a block that unlocks the mutex earlier or for a while calls mutex_lock() and mutex_unlock() instead.
+#define FP_HOLD(m) FP_CLEANUP(mutex_held_fini) mutex *const held_mutex FP_UNUSED = mutex_hold(m)
+static inline mutex *mutex_hold(mutex *m) {
+	mutex_lock(m);
+	return m;
+}
+static inline void mutex_held_fini(mutex *const *m) {
+	mutex_unlock(*m);
+}
+
 // As pthread_cond_init(3) and its like. A wait unlocks the locked mutex while it sleeps; the caller then checks its condition again.
 void cond_init(cond *c);
 void cond_fini(cond *c);

@@ -247,7 +247,7 @@ static bool end_refused(struct children *children, struct running_child *running
 
 atomic_int *children_reserve(struct children *children, struct running_child *running) {
 	struct group_table *table = children->guardian.table;
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	unsigned used = atomic_load_relaxed(&table->used);
 	running->slot = children->nfree > 0 ? children->free_slots[--children->nfree] : used;
 	if (running->slot == used) {
@@ -256,7 +256,6 @@ atomic_int *children_reserve(struct children *children, struct running_child *ru
 	}
 	running->number = children->nstarts++;
 	list_push_back(&children->starting, &running->link);
-	mutex_unlock(&children->lock);
 	return &table->targets[running->slot];
 }
 
@@ -275,10 +274,9 @@ static void leave_starting(struct children *children, struct running_child *runn
 }
 
 void children_release(struct children *children, struct running_child *running) {
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	leave_starting(children, running);
 	slot_free(children, running);
-	mutex_unlock(&children->lock);
 }
 
 void children_list(struct children *children, struct running_child *running) {
@@ -298,7 +296,7 @@ void children_list(struct children *children, struct running_child *running) {
 }
 
 void children_unlist(struct children *children, struct running_child *running) {
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	if (running->marked && running->config->own_group) {
 		kill(-running->pid, SIGKILL);
 	}
@@ -310,17 +308,14 @@ void children_unlist(struct children *children, struct running_child *running) {
 	if (children->nwaiting > 0) {
 		cond_signal(&children->ended);
 	}
-	mutex_unlock(&children->lock);
 }
 
 bool children_is_marked(struct children *children, const struct running_child *running) {
 	if (atomic_load_relaxed(&children->nmarked) == 0) { // no child is marked, and this one, which has ended, cannot be marked any more
 		return false;
 	}
-	mutex_lock(&children->lock);
-	bool marked = running->marked;
-	mutex_unlock(&children->lock);
-	return marked;
+	FP_HOLD(&children->lock);
+	return running->marked;
 }
 
 void children_note_stopped(struct children *children, const struct running_child *running) {
@@ -356,20 +351,18 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 	if (useful && alone_for >= NS_PER_S && !atomic_exchange(&children->has_reported, true)) {
 		diag_note("cannot start a process yet: %s%s", strerror(error), error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "");
 	}
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	++children->nwaiting;
 	while (useful && seen == children->nended && !atomic_load_relaxed(refusal)
 	       && cond_wait_until(&children->ended, &children->lock, now + backoff->pause)) {
 	}
 	--children->nwaiting;
-	useful = useful && !atomic_load_relaxed(refusal);
-	mutex_unlock(&children->lock);
-	return useful;
+	return useful && !atomic_load_relaxed(refusal);
 }
 
 void children_await_starts(struct children *children) {
 	uint64_t deadline = now_ns() + START_S * NS_PER_S;
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	uint64_t before = children->nstarts;
 	++children->nawaiting;
 	while (!list_is_empty(&children->starting)
@@ -377,13 +370,12 @@ void children_await_starts(struct children *children) {
 	       && cond_wait_until(&children->started, &children->lock, deadline)) {
 	}
 	--children->nawaiting;
-	mutex_unlock(&children->lock);
 }
 
 // ---- signals to all running children ----
 
 unsigned children_signal(struct children *children, int signal) {
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	uint64_t now = now_ns(), stopped = 0; // `now` is read before the signals are sent, as this process may be stopped meanwhile
 	if (signal == SIGCONT && children->stopped_at) {
 		stopped = now - children->stopped_at;
@@ -399,13 +391,11 @@ unsigned children_signal(struct children *children, int signal) {
 		running->suspended = running->suspended && signal != SIGCONT;
 		running->step_due += running->marked && running->step_due != TIME_NEVER ? stopped : 0;
 	}
-	unsigned n = children->nrunning;
-	mutex_unlock(&children->lock);
-	return n;
+	return children->nrunning;
 }
 
 uint64_t children_time_out(struct children *children, struct running_child *running, uint64_t deadline) {
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	while (children->stopped_at && !running->marked) {
 		cond_wait(&children->started, &children->lock);
 	}
@@ -414,18 +404,16 @@ uint64_t children_time_out(struct children *children, struct running_child *runn
 		bool ends = mark(children, running, MARKED_FOR_TIME, 0, now) || running->marked;
 		due = ends ? send_due(children, running, now) : TIME_NEVER;
 	}
-	mutex_unlock(&children->lock);
 	return due;
 }
 
 void children_signal_one(struct children *children, const void *origin, int signal) {
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
 		if (running->config->origin == origin) {
 			kill(running_target(running), signal);
 		}
 	}
-	mutex_unlock(&children->lock);
 }
 
 static void begin_termination(struct children *children, atomic_bool *flag) {
@@ -457,11 +445,10 @@ uint64_t children_term_step(struct children *children, uint64_t now) {
 	if (atomic_load_relaxed(&children->nmarked) == 0) { // the function that marks a child later makes its worker or the event loop look again
 		return next;
 	}
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
 		next = time_earlier(next, running->marked ? send_due(children, running, now) : TIME_NEVER);
 	}
-	mutex_unlock(&children->lock);
 	return next;
 }
 
@@ -469,7 +456,7 @@ uint64_t children_term_step(struct children *children, uint64_t now) {
 
 char *children_evict_youngest(struct children *children) {
 	char *label = NULL;
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	// the list is in the order of starts: the youngest child is last
 	for (struct list *at = children->list.prev; at != &children->list && !label; at = at->prev) {
 		struct running_child *running = list_entry(at, struct running_child, link);
@@ -477,13 +464,12 @@ char *children_evict_youngest(struct children *children) {
 			label = xstrdup(running->config->label ? running->config->label : "");
 		}
 	}
-	mutex_unlock(&children->lock);
 	return label;
 }
 
 uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now) {
 	uint64_t next = TIME_NEVER;
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
 		uint64_t due = running->start + limit + children->stopped - running->stopped;
 		if (running->config->cleanup || running->marked) {
@@ -495,7 +481,6 @@ uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now
 			next = due;
 		}
 	}
-	mutex_unlock(&children->lock);
 	return next;
 }
 
@@ -522,7 +507,7 @@ void children_set_waiting(struct children *children, const void *origin, bool wa
 
 unsigned children_suspend_young(struct children *children, unsigned most) {
 	unsigned n = 0, nsuspended = 0;
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
 		if (running->config->cleanup || running->marked || running->waits) {
 			continue;
@@ -534,20 +519,17 @@ unsigned children_suspend_young(struct children *children, unsigned most) {
 		}
 		nsuspended += suspends;
 	}
-	mutex_unlock(&children->lock);
 	return nsuspended;
 }
 
 unsigned children_count(struct children *children) {
-	mutex_lock(&children->lock);
-	unsigned n = children->nrunning;
-	mutex_unlock(&children->lock);
-	return n;
+	FP_HOLD(&children->lock);
+	return children->nrunning;
 }
 
 size_t children_sample(struct children *children, uint64_t random, pid_t *ret_pids, size_t most, unsigned *ret_running) {
 	size_t n = 0, at = 0;
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	size_t every = children->nrunning / most + (children->nrunning % most != 0);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
 		if (at++ % every == random % every && n < most && !running->suspended) {
@@ -555,17 +537,15 @@ size_t children_sample(struct children *children, uint64_t random, pid_t *ret_pi
 		}
 	}
 	*ret_running = children->nrunning;
-	mutex_unlock(&children->lock);
 	return n;
 }
 
 bool children_have_ended(struct children *children) {
 	bool ended = true;
-	mutex_lock(&children->lock);
+	FP_HOLD(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
 		ended = ended && running_has_ended(running);
 	}
-	mutex_unlock(&children->lock);
 	return ended;
 }
 

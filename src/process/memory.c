@@ -375,9 +375,8 @@ void memory_show_waiting(struct memory *memory) {
 }
 
 void memory_wake(struct memory *memory) {
-	mutex_lock(&memory->lock);
+	FP_HOLD(&memory->lock);
 	note_change(memory);
-	mutex_unlock(&memory->lock);
 }
 
 // ---- by a cgroup, or by waiting alone ----
@@ -413,7 +412,7 @@ bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64
 	claim->is_open = true;
 	claim->starts_alone = bytes == 0;
 	claim->group = (struct cgroup)CGROUP_NONE;
-	mutex_lock(&memory->lock);
+	FP_HOLD(&memory->lock);
 	if (bytes > 0) {
 		find_mode(memory);
 	}
@@ -422,21 +421,18 @@ bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64
 		memory->kills = memory->groups_root ? memory_room_observe(memory->groups_root).kills : 0;
 	}
 	bool is_limited = bytes > 0 && memory->mode == MEMORY_CGROUP;
-	bool may = is_limited ? !atomic_load_acquire(refusal) : admit(memory, claim, refusal);
-	mutex_unlock(&memory->lock);
-	return may;
+	return is_limited ? !atomic_load_acquire(refusal) : admit(memory, claim, refusal);
 }
 
 bool memory_claim_try(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label, uint64_t *ret_again) {
 	*claim = (struct memory_claim){.bytes = bytes, .label = label, .starts_alone = true, .group = CGROUP_NONE};
-	mutex_lock(&memory->lock);
+	FP_HOLD(&memory->lock);
 	if (consider(memory, claim, ret_again)) {
 		claim->is_open = claim->is_admitted = true;
 		begin(memory, claim);
 	}
 	memory->tried = NULL;
 	publish(memory);
-	mutex_unlock(&memory->lock);
 	return claim->is_open;
 }
 
@@ -476,14 +472,13 @@ void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid
 		return;
 	}
 	fd_close(&claim->group.procs_fd);
-	mutex_lock(&memory->lock);
+	FP_HOLD(&memory->lock);
 	claim->pid = pid;
 	memory->proven = memory->proven || claim->group.number > 0;
-	mutex_unlock(&memory->lock);
 }
 
 void memory_set_waiting(struct memory *memory, const void *origin, bool waits) {
-	mutex_lock(&memory->lock);
+	FP_HOLD(&memory->lock);
 	list_for_each_entry(&memory->admitted, struct memory_claim, claim, link) {
 		if (claim->origin == origin && claim->is_waiting != waits) {
 			set_waiting(memory, claim, waits);
@@ -491,7 +486,6 @@ void memory_set_waiting(struct memory *memory, const void *origin, bool waits) {
 			note_change(memory);
 		}
 	}
-	mutex_unlock(&memory->lock);
 }
 
 bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint64_t resident, bool is_killed) {
@@ -501,7 +495,7 @@ bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint6
 	bool has_group = claim->group.number > 0;
 	uint64_t peak = has_group ? cgroup_peak(&memory->root, &claim->group) : 0;
 	peak = peak > resident ? peak : resident; // cgroup_peak() subtracts the present file cache, some of which may have come after the peak
-	mutex_lock(&memory->lock);
+	FP_HOLD(&memory->lock);
 	bool ran_out = is_killed && !has_group && memory->groups_root && memory_room_observe(memory->groups_root).kills > memory->kills;
 	if (ran_out) { // the job needs more than it had or was expected to need: twice as much is learned, at most the whole memory
 		uint64_t most = memory->total > 0 ? memory->total : MEMORY_NEED_MOST;
@@ -510,7 +504,6 @@ bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint6
 		peak = peak < most / 2 ? 2 * peak : peak < most ? most : peak;
 	}
 	memory_learned_end(claim->learned, peak);
-	mutex_unlock(&memory->lock);
 	return ran_out;
 }
 

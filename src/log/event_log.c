@@ -96,14 +96,12 @@ static ssize_t write_piece(struct event_log *log, const char *lines, size_t len)
 		n = write(fds.fd, lines, write_piece_len(lines, len));
 	}
 	int error = n < 0 && errno != EINTR && errno != EAGAIN ? errno : 0;
-	mutex_lock(&log->lock);
+	FP_HOLD(&log->lock);
 	log->error = log->error ? log->error : error;
 	log->writing -= n > 0 ? (size_t)n : 0;
 	log->moved = now_ns();
-	bool failed = log->error;
 	cond_broadcast(&log->change);
-	mutex_unlock(&log->lock);
-	return failed ? -1 : n > 0 ? n : 0;
+	return log->error ? -1 : n > 0 ? n : 0;
 }
 
 // Returns how many lines of `written` are not written; with the lock.
@@ -204,7 +202,7 @@ struct event_log *event_log_open(const struct event_log_config *config) {
 
 void event_log_on_event(void *arg, const struct event *event) {
 	struct event_log *log = arg;
-	mutex_lock(&log->lock);
+	FP_HOLD(&log->lock);
 	if (event->kind == EVENT_RUN_START) {
 		log->base = event->at;
 	}
@@ -214,7 +212,6 @@ void event_log_on_event(void *arg, const struct event *event) {
 	} else {
 		++log->lost;
 	}
-	mutex_unlock(&log->lock);
 }
 
 // Does what event_log_flush() says, with the lock held.
@@ -230,29 +227,23 @@ static void flush(struct event_log *log, bool may_wait) {
 }
 
 int event_log_flush(struct event_log *log, bool may_wait) {
-	mutex_lock(&log->lock);
+	FP_HOLD(&log->lock);
 	flush(log, may_wait);
-	int error = log->error;
-	mutex_unlock(&log->lock);
-	return error;
+	return log->error;
 }
 
 int event_log_later(struct event_log *log, unsigned most, bool *ret_left) {
-	mutex_lock(&log->lock);
+	FP_HOLD(&log->lock);
 	*ret_left = !log->has_thread && log->lines <= most;
 	if (!*ret_left) {
 		flush(log, /* may_wait */ true);
 	}
-	int error = log->error;
-	mutex_unlock(&log->lock);
-	return error;
+	return log->error;
 }
 
 int event_log_error(struct event_log *log) {
-	mutex_lock(&log->lock);
-	int error = log->error;
-	mutex_unlock(&log->lock);
-	return error;
+	FP_HOLD(&log->lock);
+	return log->error;
 }
 
 // Ends the log's thread. Returns false if the thread does not end, because it is stuck in a write.
@@ -276,9 +267,8 @@ static bool end_thread(struct event_log *log) {
 int event_log_close(struct event_log *log, uint64_t *ret_lost) {
 	bool gone = !log->has_thread || end_thread(log);
 	if (ret_lost) {
-		mutex_lock(&log->lock);
+		FP_HOLD(&log->lock);
 		*ret_lost = log->lost + (gone ? 0 : log->lines + unwritten_lines(log));
-		mutex_unlock(&log->lock);
 	}
 	if (!gone) {
 		errno = ETIMEDOUT;

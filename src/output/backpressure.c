@@ -13,10 +13,8 @@ void note_release_locked(struct writer *writer) {
 }
 
 uint64_t writer_released(struct writer *writer) {
-	mutex_lock(&writer->lock);
-	uint64_t released = writer->released;
-	mutex_unlock(&writer->lock);
-	return released;
+	FP_HOLD(&writer->lock);
+	return writer->released;
 }
 
 // True if room can be made for a job whose output may not be written now: a thread is writing; or a job runs that does not wait
@@ -82,9 +80,8 @@ void writer_await_bound(struct spool *spool) {
 
 void writer_set_idle(struct spool *spool, bool idle) {
 	struct writer *writer = spool->writer;
-	mutex_lock(&writer->lock);
+	FP_HOLD(&writer->lock);
 	spool->idle = idle;
 	writer->idle += idle ? 1 : (size_t)-1;
 	note_release_locked(writer); // jobs that wait must look again whether a job can make room
-	mutex_unlock(&writer->lock);
 }

@@ -57,13 +57,12 @@ static void spool_make_room(struct spool *spool, int i) {
 static void keep_recent(struct spool *spool, int i, const char *data, size_t len) {
 	struct buf *recent = &spool->recent[i];
 	size_t n = len < RECENT ? len : RECENT;
-	mutex_lock(&spool->lock);
+	FP_HOLD(&spool->lock);
 	spool->latest = i;
 	if (recent->len + n > (size_t)2 * RECENT) {
 		buf_drop(recent, recent->len + n - RECENT);
 	}
 	buf_add(recent, data + len - n, n);
-	mutex_unlock(&spool->lock);
 }
 
 // Counts `n` bytes that the caller has put into the area behind stream->len, and makes complete lines ready.

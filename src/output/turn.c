@@ -61,9 +61,8 @@ static bool turn_write_stream(struct writer *writer, struct spool *spool, int i,
 		if (!in_rope) {
 			stream->start += n;
 		} else if (rope_drop(writer->store, &stream->rope, n)) {
-			mutex_lock(&writer->lock);
+			FP_HOLD(&writer->lock);
 			note_release_locked(writer);
-			mutex_unlock(&writer->lock);
 		}
 	}
 	return true;
@@ -138,7 +137,7 @@ static struct spool *turn_next(struct writer *writer) {
 
 static void *flusher_main(void *arg) {
 	struct writer *writer = arg;
-	mutex_lock(&writer->lock);
+	FP_HOLD(&writer->lock);
 	for (;;) {
 		while (!writer->handed && !writer->stop) {
 			cond_wait(&writer->handed_over, &writer->lock);
@@ -149,7 +148,6 @@ static void *flusher_main(void *arg) {
 		writer->handed = false;
 		turn_work(writer, /* wait */ true);
 	}
-	mutex_unlock(&writer->lock);
 	return NULL;
 }
 
@@ -220,19 +218,17 @@ void flusher_end(struct writer *writer) {
 
 bool writer_take_turn(struct spool *spool) {
 	struct writer *writer = spool->writer;
-	mutex_lock(&writer->lock);
+	FP_HOLD(&writer->lock);
 	spool->has_turn = turn_is_free(writer) && spool_is_next(spool);
 	if (spool->has_turn) {
 		turn_take(writer);
 	}
-	mutex_unlock(&writer->lock);
 	return spool->has_turn;
 }
 
 void writer_drop_turn(struct spool *spool) {
 	struct writer *writer = spool->writer;
-	mutex_lock(&writer->lock);
+	FP_HOLD(&writer->lock);
 	spool->has_turn = false;
 	turn_work(writer, false);
-	mutex_unlock(&writer->lock);
 }

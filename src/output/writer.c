@@ -54,22 +54,19 @@ static void write_lines_locked(struct spool *spool) {
 }
 
 void writer_lines(struct spool *spool) {
-	mutex_lock(&spool->writer->lock);
+	FP_HOLD(&spool->writer->lock);
 	write_lines_locked(spool);
-	mutex_unlock(&spool->writer->lock);
 }
 
 void writer_enter(struct spool *spool) {
-	mutex_lock(&spool->writer->lock);
+	FP_HOLD(&spool->writer->lock);
 	spool->busy = true;
-	mutex_unlock(&spool->writer->lock);
 }
 
 void writer_leave(struct spool *spool) {
-	mutex_lock(&spool->writer->lock);
+	FP_HOLD(&spool->writer->lock);
 	write_lines_locked(spool);
 	spool->busy = false;
-	mutex_unlock(&spool->writer->lock);
 }
 
 struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint64_t order, enum writer_mode mode,
@@ -102,7 +99,7 @@ void spool_finish(struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
 		spool_end_line(spool, i, spool->stream[i].len);
 	}
-	mutex_lock(&writer->lock);
+	FP_HOLD(&writer->lock);
 	writer->idle -= spool->idle;
 	spool->idle = false;
 	bool has_rest = spool_is_ready(spool) || spool->receipt.len > 0; // some output of the job, or its receipt, still waits to be written
@@ -126,18 +123,16 @@ void spool_finish(struct spool *spool) {
 	} else {
 		turn_pump(writer);
 	}
-	mutex_unlock(&writer->lock);
 }
 
 void writer_skip(struct writer *writer, struct output_queue *queue, uint64_t order) {
 	if (!writer->config.keep_order) {
 		return;
 	}
-	mutex_lock(&writer->lock);
+	FP_HOLD(&writer->lock);
 	output_queue_put(queue, order, (struct ref){.kind = REF_DONE});
 	output_queue_refresh(writer, queue);
 	turn_pump(writer);
-	mutex_unlock(&writer->lock);
 }
 
 // ---- the whole
@@ -162,18 +157,16 @@ struct output_queue *output_queue_open(struct writer *writer) {
 		return &writer->arrival;
 	}
 	struct output_queue *queue = output_queue_init(NEW(struct output_queue));
-	mutex_lock(&writer->lock);
+	FP_HOLD(&writer->lock);
 	list_push_back(&writer->queues, &queue->all);
-	mutex_unlock(&writer->lock);
 	return queue;
 }
 
 void output_queue_follow(struct writer *writer, struct output_queue *queue, struct output_queue *before) {
 	if (queue != &writer->arrival) {
-		mutex_lock(&writer->lock);
+		FP_HOLD(&writer->lock);
 		before->next = queue;
 		queue->waits = true;
-		mutex_unlock(&writer->lock);
 	}
 }
 
@@ -181,11 +174,10 @@ void output_queue_close(struct writer *writer, struct output_queue *queue) {
 	if (queue == &writer->arrival) {
 		return;
 	}
-	mutex_lock(&writer->lock);
+	FP_HOLD(&writer->lock);
 	queue->closed = true;
 	output_queue_refresh(writer, queue);
 	turn_pump(writer);
-	mutex_unlock(&writer->lock);
 }
 
 int writer_destroy(struct writer *writer, uint64_t *ret_unread) {

@@ -33,7 +33,7 @@ void blocks_fini(struct blocks *blocks) {
 
 struct block *block_new(struct blocks *blocks) {
 	struct block *block = NULL;
-	mutex_lock(&blocks->lock);
+	FP_HOLD(&blocks->lock);
 	blocks->room_wanted = blocks->n >= blocks->most;
 	if (!blocks->room_wanted) {
 		block = NEW(struct block);
@@ -42,7 +42,6 @@ struct block *block_new(struct blocks *blocks) {
 		list_push_back(&blocks->all, &block->link);
 		++blocks->n;
 	}
-	mutex_unlock(&blocks->lock);
 	return block;
 }
 

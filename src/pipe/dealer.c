@@ -104,18 +104,15 @@ struct consumer *dealer_add(struct dealer *dealer, struct portion *portion) {
 	consumer->stdin_writer = (struct stdin_writer){.writable = write_portion, .closed = stdin_closed, .arg = consumer, .more_fd = fd};
 	consumer->older = dealer->newest;
 	dealer->newest = consumer;
-	mutex_lock(&dealer->lock);
+	FP_HOLD(&dealer->lock);
 	list_push_back(&dealer->consumers, &consumer->link);
 	++dealer->readers;
-	mutex_unlock(&dealer->lock);
 	return consumer;
 }
 
 unsigned dealer_readers(struct dealer *dealer) {
-	mutex_lock(&dealer->lock);
-	unsigned readers = dealer->readers;
-	mutex_unlock(&dealer->lock);
-	return readers;
+	FP_HOLD(&dealer->lock);
+	return dealer->readers;
 }
 
 // Returns true if no portion waits for the job, or `portion` can be added to the portion that waits.
@@ -179,26 +176,23 @@ enum deal dealer_deal(struct dealer *dealer, struct portion *portion, bool in_or
 		portion_unref(portion);
 		return DEAL_OK;
 	}
-	mutex_lock(&dealer->lock);
-	enum deal deal = deal_locked(dealer, portion, in_order);
-	mutex_unlock(&dealer->lock);
-	return deal;
+	FP_HOLD(&dealer->lock);
+	return deal_locked(dealer, portion, in_order);
 }
 
 void dealer_wake(struct dealer *dealer) {
-	mutex_lock(&dealer->lock);
+	FP_HOLD(&dealer->lock);
 	list_for_each_entry(&dealer->consumers, struct consumer, consumer, link) {
 		if (dealer->due && consumer->next) {
 			wake_waiting(consumer);
 		}
 	}
 	dealer->due = false;
-	mutex_unlock(&dealer->lock);
 }
 
 enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
 	bool room = true;
-	mutex_lock(&dealer->lock);
+	FP_HOLD(&dealer->lock);
 	unsigned readers = dealer->readers;
 	list_for_each_entry(&dealer->consumers, struct consumer, consumer, link) {
 		room = room && !consumer->next;
@@ -212,18 +206,16 @@ enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
 			wake_waiting(consumer);
 		}
 	}
-	mutex_unlock(&dealer->lock);
 	return readers == 0 ? DEAL_NOBODY : room ? DEAL_OK : DEAL_FULL;
 }
 
 enum deal dealer_deal_left(struct dealer *dealer) {
 	enum deal deal = DEAL_OK;
-	mutex_lock(&dealer->lock);
+	FP_HOLD(&dealer->lock);
 	while (deal == DEAL_OK && dealer->nleft > 0) {
 		deal = deal_locked(dealer, dealer->left[dealer->nleft - 1], /* in_order */ false);
 		dealer->nleft -= deal == DEAL_OK;
 	}
-	mutex_unlock(&dealer->lock);
 	return deal;
 }
 

@@ -118,9 +118,8 @@ void stock_fini(struct stock *stock) {
 static uint64_t choose_most(const struct batch *batch, uint64_t waiting, unsigned slots, bool ended) {
 	struct run *run = batch->run;
 	uint64_t limit = run->feeds->limits.items;
-	mutex_lock(&run->lock);
+	FP_HOLD(&run->lock);
 	uint64_t most = packsize_share(batch->pack_size.want, batch->pack_size.least, waiting, slots, ended);
-	mutex_unlock(&run->lock);
 	return limit > 0 && most > limit ? limit : most;
 }
 

@@ -205,29 +205,25 @@ uint64_t gate_ask(void *arg) {
 		gate->has_waited = true;
 		diag_note("waiting: %s", what.data);
 	}
-	mutex_lock(&gate->lock);
+	FP_HOLD(&gate->lock);
 	gate->why = may ? gate->why : why;
 	buf_fini(&gate->what);
 	gate->what = what;
-	mutex_unlock(&gate->lock);
 	return may ? 0 : again;
 }
 
 enum event_why gate_reason(struct gate *gate) {
-	mutex_lock(&gate->lock);
-	enum event_why why = gate->why;
-	mutex_unlock(&gate->lock);
-	return why;
+	FP_HOLD(&gate->lock);
+	return gate->why;
 }
 
 void gate_add_reason(struct gate *gate, struct buf *words) {
 	if (!gate) {
 		return;
 	}
-	mutex_lock(&gate->lock);
+	FP_HOLD(&gate->lock);
 	bool is_early = now_ns() < gate->next_start;
 	buf_adds(words, is_early ? "the last start was too short a time ago (--delay)" : buf_str(&gate->what));
-	mutex_unlock(&gate->lock);
 }
 
 // With -S: a job has started or ended on this machine, so that check_here() looks at once.

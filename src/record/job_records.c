@@ -294,10 +294,8 @@ static enum resume_answer find_earlier(struct run *run, const struct job_spec *s
 	add_command(spec, &x, /* is_bad */ false, &text);
 	x.mark = '2';
 	add_command(spec, &x, /* is_bad */ false, &marked);
-	mutex_lock(&job_records->lock);
-	enum resume_answer answer = resume_ask(job_records->resume, seq, buf_str(&text), buf_str(&marked));
-	mutex_unlock(&job_records->lock);
-	return answer;
+	FP_HOLD(&job_records->lock);
+	return resume_ask(job_records->resume, seq, buf_str(&text), buf_str(&marked));
 }
 
 bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item) {

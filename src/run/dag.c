@@ -302,13 +302,12 @@ static void see_failure(struct dag_node *node) {
 // Takes the next node for which workers have posted something; *ret_ended: its batch has ended. Returns NULL if there is none.
 static struct dag_node *take_posted(struct dag *dag, bool *ret_ended) {
 	struct dag_node *node = NULL;
-	mutex_lock(&dag->lock);
+	FP_HOLD(&dag->lock);
 	if (!list_is_empty(&dag->posted)) {
 		node = list_entry(dag->posted.next, struct dag_node, posted);
 		list_remove(&node->posted);
 		*ret_ended = node->ended;
 	}
-	mutex_unlock(&dag->lock);
 	return node;
 }
 

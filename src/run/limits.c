@@ -48,8 +48,7 @@ int limits_check(const struct options *options, unsigned long nofile) {
 
 // A thread that counts against RLIMIT_NPROC until limits_slots_by_processes() gives back the lock.
 static void *occupy_task(void *lock) {
-	mutex_lock(lock);
-	mutex_unlock(lock);
+	FP_HOLD(lock);
 	return NULL;
 }
 

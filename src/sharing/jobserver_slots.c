@@ -62,12 +62,11 @@ static unsigned put_held(struct jobserver_slots *slots, unsigned n) {
 // Called when a job has ended. If the pipe is empty, other clients may wait for a token: puts one back, which the first of them gets.
 // Returns whether there was a token to put back.
 static bool offer_token(struct jobserver_slots *slots) {
-	mutex_lock(&slots->lock);
+	FP_HOLD(&slots->lock);
 	bool offers = atomic_load_relaxed(&slots->held->n) > 0 && jobserver_is_empty(&slots->jobserver) && put_held(slots, 1) > 0;
 	if (offers) {
 		pool_add_slots(slots->pool, -1);
 	}
-	mutex_unlock(&slots->lock);
 	return offers;
 }
 
@@ -111,7 +110,7 @@ static unsigned take_held(struct jobserver_slots *slots, unsigned n) {
 	if (more) {
 		children_start_guardian(slots->children); // it must run before the first token is taken
 	}
-	mutex_lock(&slots->lock);
+	FP_HOLD(&slots->lock);
 	while (more && taken < n) {
 		unsigned at = atomic_load_relaxed(&slots->held->n);
 		slots->held->bytes[at] = '+';
@@ -125,18 +124,16 @@ static unsigned take_held(struct jobserver_slots *slots, unsigned n) {
 	if (taken > 0) {
 		pool_add_slots(slots->pool, (int)taken);
 	}
-	mutex_unlock(&slots->lock);
 	return taken;
 }
 
 // Puts the tokens of surplus slots back. The run's own slot stays, even if it is surplus.
 static void put_surplus_of_client(struct jobserver_slots *slots) {
-	mutex_lock(&slots->lock);
+	FP_HOLD(&slots->lock);
 	unsigned n = pool_drop_surplus(slots->pool), put = put_held(slots, n);
 	if (put < n) {
 		pool_add_slots(slots->pool, (int)(n - put));
 	}
-	mutex_unlock(&slots->lock);
 }
 
 // ---- tokens of a server ----

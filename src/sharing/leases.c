@@ -69,24 +69,20 @@ static void ask(struct leases *leases) {
 }
 
 void leases_ask_rank(struct leases *leases) {
-	mutex_lock(&leases->lock);
+	FP_HOLD(&leases->lock);
 	if (!leases->lost) {
 		client_ask(leases->client, CLIENT_RANK);
 	}
-	mutex_unlock(&leases->lock);
 }
 
 const char *leases_awaited_pool(struct leases *leases) {
-	mutex_lock(&leases->lock);
-	bool waits = leases->in_pool && !leases->lost && leases->wanted > 0 && leases->held == 0;
-	mutex_unlock(&leases->lock);
-	return waits ? leases->source : NULL;
+	FP_HOLD(&leases->lock);
+	return leases->in_pool && !leases->lost && leases->wanted > 0 && leases->held == 0 ? leases->source : NULL;
 }
 
 void leases_ask(struct leases *leases) {
-	mutex_lock(&leases->lock);
+	FP_HOLD(&leases->lock);
 	ask(leases);
-	mutex_unlock(&leases->lock);
 }
 
 static void push_free(struct leases *leases, struct run_lease lease) {
@@ -96,14 +92,13 @@ static void push_free(struct leases *leases, struct run_lease lease) {
 }
 
 void leases_return_surplus(struct leases *leases) {
-	mutex_lock(&leases->lock);
+	FP_HOLD(&leases->lock);
 	unsigned n = leases->lost ? 0 : pool_drop_surplus(leases->pool);
 	for (; n > 0 && leases->nfree > 0; --n) {
 		client_release(leases->client, leases->free[--leases->nfree].id.number);
 		--leases->held;
 	}
 	ask(leases);
-	mutex_unlock(&leases->lock);
 }
 
 // ---- a job's lease ----
@@ -193,7 +188,7 @@ static void give(struct leases *leases, const struct live_attempt *attempt) {
 }
 
 void leases_lend(struct leases *leases, struct live_attempt *attempt) {
-	mutex_lock(&leases->lock);
+	FP_HOLD(&leases->lock);
 	if (attempt->lease_state == REGAINS_LEASE) {
 		--leases->nwaiting;
 		attempt->lease_state = LENDS_LEASE;
@@ -203,13 +198,11 @@ void leases_lend(struct leases *leases, struct live_attempt *attempt) {
 			push_free(leases, attempt->lease);
 		}
 	}
-	mutex_unlock(&leases->lock);
 }
 
 bool leases_regain(struct leases *leases, struct live_attempt *attempt) {
-	mutex_lock(&leases->lock);
+	FP_HOLD(&leases->lock);
 	if ((attempt->lease_state != LENDS_LEASE && attempt->lease_state != REGAINS_LEASE) || leases->terminating) {
-		mutex_unlock(&leases->lock);
 		return true;
 	}
 	leases->nwaiting -= attempt->lease_state == REGAINS_LEASE;
@@ -219,36 +212,33 @@ bool leases_regain(struct leases *leases, struct live_attempt *attempt) {
 		++leases->nwaiting;
 		ask(leases);
 	}
-	mutex_unlock(&leases->lock);
 	return has;
 }
 
 void leases_yield(struct leases *leases, struct live_attempt *attempt) {
-	mutex_lock(&leases->lock);
+	FP_HOLD(&leases->lock);
 	if (attempt->lease_state == HAS_LEASE && !leases->lost) {
 		attempt->lease_state = YIELDS_LEASE;
 		++leases->yielding;
 		(void)release(leases, attempt->lease.id);
 	}
-	mutex_unlock(&leases->lock);
 }
 
 void leases_take_back(struct leases *leases, struct live_attempt *attempt) {
-	mutex_lock(&leases->lock);
+	FP_HOLD(&leases->lock);
 	if (attempt->lease_state == YIELDS_LEASE && !leases->lost) {
 		--leases->yielding;
 		++leases->unbacked; // the attempt has a slot already: the next lease brings none
 		ask(leases);
 		take(leases, attempt);
 	}
-	mutex_unlock(&leases->lock);
 }
 
 bool leases_begin(struct leases *leases, struct child_config *config, struct live_attempt *attempt) {
 	if (!leases || config->takes_no_slot) {
 		return true;
 	}
-	mutex_lock(&leases->lock);
+	FP_HOLD(&leases->lock);
 	attempt->lease.id.nonce = 0;
 	take(leases, attempt);
 	bool has = attempt->lease_state == HAS_LEASE, cancelled = !has && leases->terminating && !config->cleanup;
@@ -258,7 +248,6 @@ bool leases_begin(struct leases *leases, struct child_config *config, struct liv
 		config->env = attempt->env = env_with(config->env, leases->in_pool ? "FAIRPAR_LEASE" : "FAIRPAR_SOCK", buf_str(&name));
 		config->forks = true; // the guardian keeps the connection, and so the lease, until all processes of a killed run have ended
 	}
-	mutex_unlock(&leases->lock);
 	return !cancelled;
 }
 
@@ -279,10 +268,9 @@ void leases_end(struct leases *leases, struct live_attempt *attempt) {
 
 void leases_terminate(struct leases *leases) {
 	if (leases) {
-		mutex_lock(&leases->lock);
+		FP_HOLD(&leases->lock);
 		leases->terminating = true;
 		cond_broadcast(&leases->came);
-		mutex_unlock(&leases->lock);
 	}
 }
 
@@ -364,16 +352,13 @@ void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
 }
 
 uint64_t leases_due(struct leases *leases) {
-	mutex_lock(&leases->lock);
-	uint64_t due = time_earlier(leases->slow > 0 ? leases->slow : TIME_NEVER, client_due(leases->client));
-	mutex_unlock(&leases->lock);
-	return due;
+	FP_HOLD(&leases->lock);
+	return time_earlier(leases->slow > 0 ? leases->slow : TIME_NEVER, client_due(leases->client));
 }
 
 void leases_send_observation(struct leases *leases, const struct observation *observation) {
-	mutex_lock(&leases->lock);
+	FP_HOLD(&leases->lock);
 	client_send_observation(leases->client, observation);
-	mutex_unlock(&leases->lock);
 }
 
 int leases_fd(const struct leases *leases) {

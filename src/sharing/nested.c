@@ -70,9 +70,8 @@ void nested_add_variable(struct nested *nested, struct live_attempt *attempt, st
 void nested_begin(struct nested *nested, struct live_attempt *attempt) {
 	if (nested) {
 		attempt->since = now_ns();
-		mutex_lock(&nested->lock);
+		FP_HOLD(&nested->lock);
 		list_push_back(&nested->attempts, &attempt->link);
-		mutex_unlock(&nested->lock);
 	}
 }
 
@@ -80,7 +79,7 @@ void nested_end(struct nested *nested, struct live_attempt *attempt) {
 	if (!nested) {
 		return;
 	}
-	mutex_lock(&nested->lock);
+	FP_HOLD(&nested->lock);
 	list_remove(&attempt->link);
 	if (attempt->leased) { // the attempt ends only when its lent slot is back
 		lease_release(nested->own, attempt->number, now_ns());
@@ -91,7 +90,6 @@ void nested_end(struct nested *nested, struct live_attempt *attempt) {
 		}
 		list_remove(&attempt->link);
 	}
-	mutex_unlock(&nested->lock);
 }
 
 static struct live_attempt *find_in(const struct list *attempts, uint64_t number) {
@@ -237,7 +235,7 @@ static enum work_status lend(struct worker *worker, struct queue *queue, void *d
 	struct lending lending = {.slot = worker_slot(worker)};
 	(void)queue;
 	(void)size;
-	mutex_lock(&nested->lock);
+	FP_HOLD(&nested->lock);
 	--nested->submitted;
 	wakeup_post(nested->wake_fd);
 	list_push_back(&nested->lendings, &lending.link);
@@ -245,18 +243,16 @@ static enum work_status lend(struct worker *worker, struct queue *queue, void *d
 		cond_wait(&nested->changed, &nested->lock);
 	}
 	list_remove(&lending.link);
-	mutex_unlock(&nested->lock);
 	return WORK_OK;
 }
 
 unsigned nested_lent(struct nested *nested) {
 	unsigned lent = 0;
 	if (nested) {
-		mutex_lock(&nested->lock);
+		FP_HOLD(&nested->lock);
 		list_for_each(&nested->lendings, at) {
 			++lent;
 		}
-		mutex_unlock(&nested->lock);
 	}
 	return lent;
 }
@@ -265,9 +261,8 @@ static void drop(struct queue *queue, void *data, size_t size) {
 	struct nested *nested = *(struct nested **)data;
 	(void)queue;
 	(void)size;
-	mutex_lock(&nested->lock);
+	FP_HOLD(&nested->lock);
 	--nested->submitted;
-	mutex_unlock(&nested->lock);
 }
 
 static const struct work_type work_lend = {.name = "lend", .run = lend, .drop = drop};
@@ -331,7 +326,7 @@ void nested_add_polls(struct nested *nested, struct polls *polls) {
 
 uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 	uint64_t next = TIME_NEVER;
-	mutex_lock(&nested->lock);
+	FP_HOLD(&nested->lock);
 	const uint64_t now = now_ns(); // read with the lock, so not before the time of any nested_end() whose effects are seen
 	connections_serve(&nested->connections, polls, now);
 	if (nested->sessions.n > 0 || !list_is_empty(&nested->ended) || !list_is_empty(&nested->lendings)) {
@@ -354,7 +349,6 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 		next = time_earlier(next, connections_flush(&nested->connections, now));
 		next = sessions_are_due(&nested->sessions) ? now : next;
 	}
-	mutex_unlock(&nested->lock);
 	return next;
 }
 

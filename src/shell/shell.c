@@ -181,7 +181,7 @@ static const char *search_path(void) {
 
 static const struct program *recall(const char *name, size_t len) {
 	const char *path = search_path();
-	mutex_lock(&programs.lock);
+	FP_HOLD(&programs.lock);
 	if (!programs.path || strcmp(programs.path, path) != 0) { // what was found in another PATH is forgotten
 		map_fini(&programs.numbers);
 		programs.nfiles = 0;
@@ -189,9 +189,7 @@ static const struct program *recall(const char *name, size_t len) {
 		programs.path = xstrdup(path);
 	}
 	uint32_t number = map_get(&programs.numbers, name, len);
-	const struct program *program = number != MAP_NONE ? programs.all[number] : NULL;
-	mutex_unlock(&programs.lock);
-	return program;
+	return number != MAP_NONE ? programs.all[number] : NULL;
 }
 
 // Remembers the program at the path `file`, which is taken over, and returns it; or returns the one that another thread has remembered meanwhile.

@@ -85,7 +85,7 @@ void auto_slots_begin(struct auto_slots *auto_slots, unsigned width) {
 
 void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned width, const struct result *result) {
 	double wall = (double)result_wall(result) * width;
-	mutex_lock(&auto_slots->lock);
+	FP_HOLD(&auto_slots->lock);
 	--auto_slots->attempts;
 	auto_slots->width -= width;
 	if (wall > 0) {
@@ -93,7 +93,6 @@ void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned
 		auto_slots->wall_ns += wall;
 		auto_slots->work_ns += controller_work(&batch->pace, wall);
 	}
-	mutex_unlock(&auto_slots->lock);
 }
 
 // ---- a sample ----
@@ -111,7 +110,7 @@ static void sample_jobs(struct auto_slots *auto_slots, unsigned attempts, unsign
 
 // Takes what was counted since the last sample. Returns how many attempts have begun and not ended; *ret_width: their slots.
 static unsigned take_counts(struct auto_slots *auto_slots, struct controller_observation *observation, unsigned *ret_width) {
-	mutex_lock(&auto_slots->lock);
+	FP_HOLD(&auto_slots->lock);
 	unsigned attempts = auto_slots->attempts;
 	*ret_width = auto_slots->width;
 	observation->ended = auto_slots->ended;
@@ -119,7 +118,6 @@ static unsigned take_counts(struct auto_slots *auto_slots, struct controller_obs
 	observation->work_ns = auto_slots->work_ns;
 	auto_slots->ended = 0;
 	auto_slots->wall_ns = auto_slots->work_ns = 0;
-	mutex_unlock(&auto_slots->lock);
 	return attempts;
 }
 

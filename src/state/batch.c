@@ -70,10 +70,9 @@ void batch_unref(struct batch *batch) {
 
 void batch_retire(struct batch *batch) {
 	struct run *run = batch->run;
-	mutex_lock(&run->lock);
+	FP_HOLD(&run->lock);
 	batch->next_dead = run->dead;
 	run->dead = batch;
-	mutex_unlock(&run->lock);
 }
 
 void batches_reap(struct run *run) {

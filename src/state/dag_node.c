@@ -16,10 +16,8 @@ struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch 
 
 struct result dag_node_result(const struct dag_node *node) {
 	struct dag *dag = node->run->dag;
-	mutex_lock(&dag->lock);
-	struct result result = atomic_load_relaxed(&node->failed) ? node->first : (struct result){.outcome = OUTCOME_OK};
-	mutex_unlock(&dag->lock);
-	return result;
+	FP_HOLD(&dag->lock);
+	return atomic_load_relaxed(&node->failed) ? node->first : (struct result){.outcome = OUTCOME_OK};
 }
 
 // ---- its queue ----

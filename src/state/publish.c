@@ -287,9 +287,8 @@ void publish_all_read(struct run *run) {
 }
 
 void publish_unread(struct run *run) {
-	mutex_lock(&run->publisher->lock);
+	FP_HOLD(&run->publisher->lock);
 	run->publisher->tally.unread = true;
-	mutex_unlock(&run->publisher->lock);
 }
 
 bool publish_halted(const struct run *run) {
@@ -327,10 +326,9 @@ void publish_batch_start(struct batch *batch) {
 void publish_queued(struct batch *batch, int64_t jobs) {
 	struct publisher *publisher = batch->run->publisher;
 	publish_batch_start(batch);
-	mutex_lock(&publisher->lock);
+	FP_HOLD(&publisher->lock);
 	publisher->tally.total += (uint64_t)jobs;
 	stats_add_queued(publisher->stats, batch->name, jobs);
-	mutex_unlock(&publisher->lock);
 }
 
 void publish_resumed(struct run *run) {
@@ -402,21 +400,19 @@ void publish_lost(struct batch *batch, uint64_t jobs) {
 
 void publish_set_lost_reason(struct batch *batch, const char *why) {
 	struct publisher *publisher = batch->run->publisher;
-	mutex_lock(&publisher->lock);
+	FP_HOLD(&publisher->lock);
 	flush_lost(publisher); // the pending event keeps the reason that it has
 	free(batch->why);
 	batch->why = xstrdup(why);
-	mutex_unlock(&publisher->lock);
 }
 
 void publish_set_stop_reason(struct run *run, const char *why) {
 	struct publisher *publisher = run->publisher;
-	mutex_lock(&publisher->lock);
+	FP_HOLD(&publisher->lock);
 	if (!publisher->stop_reason) {
 		flush_lost(publisher);
 		publisher->stop_reason = xstrdup(why);
 	}
-	mutex_unlock(&publisher->lock);
 }
 
 void publish_set_stop_signal(struct run *run, int signal) {

@@ -33,7 +33,7 @@ void retry_queue_destroy(struct retry_queue *retry_queue) {
 static struct job *take(struct retry_queue *retry_queue, uint64_t by, uint64_t *ret_next) {
 	struct job *job = NULL;
 	*ret_next = TIME_NEVER;
-	mutex_lock(&retry_queue->lock);
+	FP_HOLD(&retry_queue->lock);
 	if (!list_is_empty(&retry_queue->jobs)) {
 		job = list_entry(retry_queue->jobs.next, struct job, waiting);
 		*ret_next = job->due;
@@ -42,7 +42,6 @@ static struct job *take(struct retry_queue *retry_queue, uint64_t by, uint64_t *
 	if (job) {
 		list_remove(&job->waiting);
 	}
-	mutex_unlock(&retry_queue->lock);
 	return job;
 }
 
@@ -108,7 +107,7 @@ uint64_t retry_queue_submit(struct retry_queue *retry_queue, uint64_t now) {
 }
 
 void retry_queue_recheck(struct retry_queue *retry_queue) {
-	mutex_lock(&retry_queue->lock);
+	FP_HOLD(&retry_queue->lock);
 	list_for_each_entry(&retry_queue->jobs, struct job, job, waiting) {
 		if (job_is_cancelled(job)) {
 			job->due = 0;
@@ -116,7 +115,6 @@ void retry_queue_recheck(struct retry_queue *retry_queue) {
 			list_push_front(&retry_queue->jobs, &job->waiting);
 		}
 	}
-	mutex_unlock(&retry_queue->lock);
 }
 
 void retry_queue_stop(struct retry_queue *retry_queue) {

@@ -424,10 +424,8 @@ static bool is_wanted(struct xargs_run *run, struct xargs_worker *state, const c
 	if (!run->options->ask) {
 		return !run->options->verbose || show(run, state, argv, argc, "\n");
 	}
-	mutex_lock(&run->terminal);
-	bool wanted = show(run, state, argv, argc, "") && read_answer(run);
-	mutex_unlock(&run->terminal);
-	return wanted;
+	FP_HOLD(&run->terminal);
+	return show(run, state, argv, argc, "") && read_answer(run);
 }
 
 // ---- running ----

@@ -42,19 +42,14 @@ static int control_open(const struct cgroup_root *root, const char *path) {
 
 // Writes the text to a file of the group. Returns 0, or -1 with errno.
 static int control_write(const struct cgroup_root *root, const char *path, const char *text) {
-	int fd = control_open(root, path);
-	if (fd < 0) {
-		return -1;
-	}
-	int rc = write_all(fd, text, strlen(text));
-	fd_close(&fd);
-	return rc;
+	FP_CLEANUP(fd_close) int fd = control_open(root, path);
+	return fd >= 0 ? write_all(fd, text, strlen(text)) : -1;
 }
 
-// Reads a file of a job's group into `text`, which the caller frees. Returns the text, "" if there is no such file.
+// Reads a file of a job's group into `text`, whose content it replaces. Returns the text, "" if there is no such file.
 static const char *group_read(const struct cgroup_root *root, unsigned number, const char *file, struct buf *text) {
 	char name[NAME_BYTES];
-	*text = (struct buf)BUF_INIT;
+	buf_reset(text);
 	if (proc_read(root->fd, group_file(number, file, name), text) != 0) {
 		buf_reset(text);
 	}
@@ -74,27 +69,24 @@ static bool control_has(const struct cgroup_root *root, const char *path, const 
 
 // Returns whether the group holds only this process and its descendants. Processes of other pid namespaces show as pid 0.
 static bool holds_ours_alone(const struct cgroup_root *root) {
-	struct proctree ours = PROCTREE_INIT, there = PROCTREE_INIT;
+	FP_CLEANUP(proctree_fini) struct proctree ours = PROCTREE_INIT, there = PROCTREE_INIT;
 	proctree_add_tree(&ours, getpid());
 	bool alone = proctree_add_file(&there, root->fd, "cgroup.procs") == 0;
 	for (size_t i = 0; i < there.n; ++i) {
 		alone = alone && proctree_has(&ours, there.pids[i]);
 	}
-	proctree_fini(&ours);
-	proctree_fini(&there);
 	return alone;
 }
 
 // Moves the processes from one cgroup.procs to another, up to the first that cannot be moved.
 static void move_all(const struct cgroup_root *root, const char *from, const char *to) {
-	struct proctree there = PROCTREE_INIT;
+	FP_CLEANUP(proctree_fini) struct proctree there = PROCTREE_INIT;
 	bool moves = proctree_add_file(&there, root->fd, from) == 0;
 	for (size_t i = 0; moves && i < there.n; ++i) {
 		char text[24];
 		snprintf(text, sizeof(text), "%ld", (long)there.pids[i]);
 		moves = control_write(root, to, text) == 0 || errno == ESRCH;
 	}
-	proctree_fini(&there);
 }
 
 static void move_from_leaf(struct cgroup_root *root, const char *leaf, const char *leaf_procs) {
@@ -230,29 +222,25 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 }
 
 bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group) {
-	struct buf text;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	uint64_t n = 0;
-	bool ran_out = proc_find_number(group_read(root, group->number, "memory.events", &text), "oom_kill", &n) && n > 0;
-	buf_fini(&text);
-	return ran_out;
+	return proc_find_number(group_read(root, group->number, "memory.events", &text), "oom_kill", &n) && n > 0;
 }
 
 uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group) {
-	struct buf text;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	uint64_t peak = strtoull(group_read(root, group->number, "memory.peak", &text), NULL, 10);
-	buf_fini(&text);
 	uint64_t file, shmem; // the kernel counts shared memory (`shmem`) in `file`, too, but cannot just drop it
 	const char *stat = group_read(root, group->number, "memory.stat", &text);
 	bool known = proc_find_number(stat, "file", &file) && proc_find_number(stat, "shmem", &shmem);
 	uint64_t cache = known && file > shmem ? file - shmem : 0;
-	buf_fini(&text);
 	return peak > cache ? peak - cache : 0;
 }
 
 // Waits until the group is empty: "populated 0" in cgroup.events. Once that file was read, poll() reports its changes as POLLPRI.
 static void wait_empty(const struct cgroup_root *root, const struct cgroup *group) {
 	char name[NAME_BYTES], text[256];
-	int fd = openat(root->fd, group_file(group->number, "cgroup.events", name), O_RDONLY | O_CLOEXEC);
+	FP_CLEANUP(fd_close) int fd = openat(root->fd, group_file(group->number, "cgroup.events", name), O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		return;
 	}
@@ -266,7 +254,6 @@ static void wait_empty(const struct cgroup_root *root, const struct cgroup *grou
 		struct pollfd change = {.fd = fd, .events = POLLPRI};
 		poll(&change, 1, poll_ms(until));
 	}
-	close(fd);
 }
 
 void cgroup_kill(const struct cgroup_root *root, struct cgroup *group) {

@@ -626,7 +626,7 @@ void children_kill_orphans(struct children *children) {
 	pid_t guardian = atomic_load_acquire(&children->guardian.pid);
 	bool found;
 	do {
-		struct proctree orphans = PROCTREE_INIT;
+		FP_CLEANUP(proctree_fini) struct proctree orphans = PROCTREE_INIT;
 		proctree_add_children(&orphans, getpid());
 		found = false;
 		// each round kills one generation of orphans, whose children then become children of this process
@@ -638,15 +638,13 @@ void children_kill_orphans(struct children *children) {
 		}
 		for (size_t i = 0; i < orphans.n; ++i) {
 			if (orphans.pids[i] != guardian) {
-				int pidfd = pidfd_open_pid(orphans.pids[i]);
+				FP_CLEANUP(fd_close) int pidfd = pidfd_open_pid(orphans.pids[i]);
 				if (pidfd >= 0) {
 					poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, poll_ms(deadline));
-					fd_close(&pidfd);
 				}
 				waitpid(orphans.pids[i], NULL, WNOHANG);
 			}
 		}
-		proctree_fini(&orphans);
 	} while (found && now_ns() < deadline);
 	mutex_lock(&children->lock);
 	bool killed = children->has_killed;

@@ -174,7 +174,7 @@ void guardian_fini(struct guardian *guardian) {
 // Forgets the groups that have ended, as other groups may soon have their numbers. Returns false if no group is left that runs. A zombie counts
 // as ended: its new parent, such as the first process of a container, may reap it late or never, and the guardian does not wait for that.
 static bool any_left(struct group_table *table) {
-	struct proctree living = PROCTREE_INIT; // stays empty if /proc cannot be read
+	FP_CLEANUP(proctree_fini) struct proctree living = PROCTREE_INIT; // stays empty if /proc cannot be read
 	proctree_add_living(&living);
 	bool left = false;
 	unsigned used = atomic_load_acquire(&table->used);
@@ -186,7 +186,6 @@ static bool any_left(struct group_table *table) {
 			left = left || living.n == 0 || proctree_has(&living, target);
 		}
 	}
-	proctree_fini(&living);
 	return left;
 }
 
@@ -206,7 +205,7 @@ static void add_created_files(struct buf *paths, const struct group_table *table
 static void end_all(struct group_table *table, int table_fd) {
 	FP_CLEANUP(buf_fini) struct buf paths = BUF_INIT;
 	const struct marked marked = {.cookie = table->cookie, .session = atomic_load_relaxed(&table->session)};
-	struct pidfd_set trees = PIDFD_SET_INIT;
+	FP_CLEANUP(pidfd_set_fini) struct pidfd_set trees = PIDFD_SET_INIT;
 	unsigned used = atomic_load_acquire(&table->used);
 	// a job without a group of its own gets signals as one process; its descendants must be found now, as long as that process lives
 	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
@@ -228,7 +227,6 @@ static void end_all(struct group_table *table, int table_fd) {
 	}
 	group_table_kill(table, SIGKILL);
 	pidfd_set_signal(&trees, SIGKILL);
-	pidfd_set_fini(&trees);
 	proctree_kill_marked(&marked, GONE_MS);
 	for (int waited = 0; waited < GONE_MS && any_left(table); waited += 10) { // processes that are left could still write the files
 		nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);

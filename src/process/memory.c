@@ -641,7 +641,7 @@ static bool take_entry(struct memory_ledger *ledger) {
 }
 
 struct memory_ledger *memory_ledger_open(const char *path) {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	FP_CLEANUP(fd_close) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	struct memory_ledger *ledger = NEW(struct memory_ledger);
 	bool has_file = fd >= 0 && ftruncate(fd, sizeof(struct shared_ledger)) == 0;
 	ledger->shared = has_file ? shared_memory_map(fd, sizeof(struct shared_ledger)) : NULL;
@@ -657,7 +657,6 @@ struct memory_ledger *memory_ledger_open(const char *path) {
 			ledger->ancestors[ledger->nancestors++] = pid;
 		}
 	}
-	fd_close(&fd);
 	return ledger;
 }
 

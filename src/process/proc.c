@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 int proc_read(int dir_fd, const char *path, struct buf *buf) {
-	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+	FP_CLEANUP(fd_close) int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		return -1;
 	}
@@ -20,7 +20,6 @@ int proc_read(int dir_fd, const char *path, struct buf *buf) {
 		buf->len += n > 0 ? (size_t)n : 0;
 		buf->data[buf->len] = '\0';
 	} while (n > 0);
-	fd_close(&fd);
 	return (int)n;
 }
 
@@ -119,21 +118,19 @@ static void mount_visit(char *line, const char *root, const struct groups *group
 	size_t len = strcmp(mounted, "/") == 0 ? 0 : strlen(mounted);
 	const char *below = group + len;
 	bool is_seen = strncmp(group, mounted, len) == 0 && (*below == '/' || *below == '\0') && strncmp(below, "/..", 3) != 0;
-	struct buf dir = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf dir = BUF_INIT;
 	buf_printf(&dir, "%s%s%s", root, point, is_seen ? below : "");
 	fn(arg, buf_str(&dir), strlen(root) + strlen(point), is_seen);
-	buf_fini(&dir);
 }
 
 char *proc_read_below(const char *dir, const char *path, struct buf *text) {
-	struct buf full = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf full = BUF_INIT;
 	buf_printf(&full, "%s%s", dir, path);
 	*text = (struct buf)BUF_INIT;
 	if (proc_read(AT_FDCWD, buf_str(&full), text) != 0) {
 		buf_reset(text);
 	}
 	buf_reserve(text, 0);
-	buf_fini(&full);
 	return text->data;
 }
 
@@ -162,7 +159,7 @@ void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, v
 }
 
 void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_dir_fn *fn, void *arg) {
-	struct buf lines, mounts = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf lines = BUF_INIT, mounts = BUF_INIT;
 	struct groups groups = {NULL, NULL};
 	char *save = NULL;
 	char *line = strtok_r(proc_read_below(root, "/proc/self/cgroup", &lines), "\n", &save);
@@ -174,8 +171,6 @@ void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_d
 	for (; line; line = strtok_r(NULL, "\n", &save)) {
 		mount_visit(line, root, &groups, controller, fn, arg);
 	}
-	buf_fini(&lines);
-	buf_fini(&mounts);
 }
 
 static void take_first(void *arg, const char *dir, size_t mount_len FP_UNUSED, bool is_seen) {

@@ -127,25 +127,23 @@ static pid_t parent_of(pid_t pid) {
 
 void proctree_add_children(struct proctree *tree, pid_t pid) {
 	char path[64];
-	struct proctree threads = PROCTREE_INIT;
+	FP_CLEANUP(proctree_fini) struct proctree threads = PROCTREE_INIT;
 	snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
 	add_entries(&threads, path);
 	for (size_t i = 0; i < threads.n; ++i) {
 		pid_t tid = threads.pids[i];
 		// the first thread exists as long as the process: if it has no such file, the kernel lacks the feature
 		if (add_children_of_thread(tree, pid, tid) != 0 && tid == pid && errno == ENOENT) {
-			struct proctree all = PROCTREE_INIT; // a kernel without CONFIG_PROC_CHILDREN: asks all processes for their parent
+			FP_CLEANUP(proctree_fini) struct proctree all = PROCTREE_INIT; // a kernel without CONFIG_PROC_CHILDREN: asks all processes for their parent
 			add_entries(&all, "/proc");
 			for (size_t k = 0; k < all.n; ++k) {
 				if (parent_of(all.pids[k]) == pid) {
 					proctree_add(tree, all.pids[k]);
 				}
 			}
-			proctree_fini(&all);
 			break;
 		}
 	}
-	proctree_fini(&threads);
 }
 
 void proctree_add_tree(struct proctree *tree, pid_t root) {
@@ -157,7 +155,7 @@ void proctree_add_tree(struct proctree *tree, pid_t root) {
 }
 
 void proctree_add_living(struct proctree *tree) {
-	struct proctree all = PROCTREE_INIT;
+	FP_CLEANUP(proctree_fini) struct proctree all = PROCTREE_INIT;
 	add_entries(&all, "/proc");
 	for (size_t i = 0; i < all.n; ++i) {
 		struct stat_fields stat;
@@ -166,11 +164,10 @@ void proctree_add_living(struct proctree *tree) {
 			push(tree, -stat.group);
 		}
 	}
-	proctree_fini(&all);
 }
 
 bool proctree_group_is_orphaned(void) {
-	struct proctree all = PROCTREE_INIT;
+	FP_CLEANUP(proctree_fini) struct proctree all = PROCTREE_INIT;
 	pid_t group = getpgrp(), session = getsid(0);
 	add_entries(&all, "/proc");
 	bool orphaned = all.n > 0;
@@ -181,12 +178,11 @@ bool proctree_group_is_orphaned(void) {
 			orphaned = stat.parent != 0 && (getsid(stat.parent) != session || getpgid(stat.parent) == group);
 		}
 	}
-	proctree_fini(&all);
 	return orphaned;
 }
 
 uint64_t proctree_memory(pid_t root) {
-	struct proctree tree = PROCTREE_INIT;
+	FP_CLEANUP(proctree_fini) struct proctree tree = PROCTREE_INIT;
 	uint64_t pages = 0;
 	proctree_add_tree(&tree, root);
 	for (size_t i = 0; i < tree.n; ++i) {
@@ -199,7 +195,6 @@ uint64_t proctree_memory(pid_t root) {
 			pages += resident - shared;
 		}
 	}
-	proctree_fini(&tree);
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
@@ -251,7 +246,7 @@ static bool is_child_of(pid_t pid, const void *parent) {
 }
 
 void pidfd_set_add_outside_group(struct pidfd_set *set, pid_t root) {
-	struct proctree tree = PROCTREE_INIT;
+	FP_CLEANUP(proctree_fini) struct proctree tree = PROCTREE_INIT;
 	proctree_add(&tree, root);
 	for (size_t i = 0; i < tree.n; ++i) {
 		pid_t parent = tree.pids[i];
@@ -263,7 +258,6 @@ void pidfd_set_add_outside_group(struct pidfd_set *set, pid_t root) {
 			}
 		}
 	}
-	proctree_fini(&tree);
 }
 
 static bool is_in_session(pid_t pid, const void *session) {
@@ -272,12 +266,11 @@ static bool is_in_session(pid_t pid, const void *session) {
 }
 
 void pidfd_set_add_tree(struct pidfd_set *set, pid_t root, pid_t session) {
-	struct proctree tree = PROCTREE_INIT;
+	FP_CLEANUP(proctree_fini) struct proctree tree = PROCTREE_INIT;
 	proctree_add_tree(&tree, root);
 	for (size_t i = 0; i < tree.n; ++i) {
 		pidfd_set_add(set, tree.pids[i], is_in_session, &session);
 	}
-	proctree_fini(&tree);
 }
 
 const struct pidfd_entry *pidfd_set_running(const struct pidfd_set *set) {
@@ -331,8 +324,8 @@ char *proctree_variable(pid_t pid, const char *name) {
 }
 
 size_t proctree_signal_marked(const struct marked *marked, int signal) {
-	struct pidfd_set found = PIDFD_SET_INIT;
-	struct proctree all = PROCTREE_INIT;
+	FP_CLEANUP(pidfd_set_fini) struct pidfd_set found = PIDFD_SET_INIT;
+	FP_CLEANUP(proctree_fini) struct proctree all = PROCTREE_INIT;
 	if (marked->cookie[0] != '\0') {
 		add_entries(&all, "/proc");
 	}
@@ -341,11 +334,8 @@ size_t proctree_signal_marked(const struct marked *marked, int signal) {
 			pidfd_set_add(&found, all.pids[i], is_marked, marked);
 		}
 	}
-	proctree_fini(&all);
 	pidfd_set_signal(&found, signal);
-	size_t n = found.n;
-	pidfd_set_fini(&found);
-	return n;
+	return found.n;
 }
 
 void proctree_kill_marked(const struct marked *marked, unsigned most_ms) {
@@ -355,7 +345,7 @@ void proctree_kill_marked(const struct marked *marked, unsigned most_ms) {
 }
 
 int proctree_open_orphan(pid_t group) {
-	struct proctree orphans = PROCTREE_INIT;
+	FP_CLEANUP(proctree_fini) struct proctree orphans = PROCTREE_INIT;
 	int pidfd = -1;
 	// orphans go to the first living thread of the subreaper (find_new_reaper() in the kernel's exit.c): the main one
 	if (add_children_of_thread(&orphans, getpid(), getpid()) != 0) {
@@ -371,7 +361,6 @@ int proctree_open_orphan(pid_t group) {
 			fd_close(&pidfd);
 		}
 	}
-	proctree_fini(&orphans);
 	return pidfd;
 }
 
@@ -382,7 +371,7 @@ double activity_sample(struct activity *activity, const pid_t *pids, size_t n, u
 	double busy = 0;
 	*ret_alive = 0;
 	for (size_t i = 0; i < n; ++i) {
-		struct proctree tree = PROCTREE_INIT;
+		FP_CLEANUP(proctree_fini) struct proctree tree = PROCTREE_INIT;
 		struct stat_fields stat;
 		unsigned alive = 0, busy_here = 0;
 		bool has_threads = false;
@@ -395,7 +384,6 @@ double activity_sample(struct activity *activity, const pid_t *pids, size_t n, u
 				sample.ticks[i] += stat.cpu;
 			}
 		}
-		proctree_fini(&tree);
 		sample.pids[i] = pids[i];
 		double used = 0, seconds = (double)(now - activity->at) / 1e9; // `used`: processors that a tree with threads has used
 		for (size_t k = 0; k < activity->n && has_threads && seconds > 0; ++k) {

@@ -101,16 +101,12 @@ static bool list_has(const char *list, unsigned long number) {
 // ---- waiting ----
 
 static double full_of(const struct pressure *pressure, const char *own, const char *host) {
-	struct buf text = BUF_INIT;
-	if (!pressure->group || *proc_read_below(pressure->group, own, &text) == '\0') {
-		buf_fini(&text);
-		proc_read_below(pressure->root, host, &text);
-	}
+	FP_CLEANUP(buf_fini) struct buf of_group = BUF_INIT, of_host = BUF_INIT;
+	const char *text = pressure->group ? proc_read_below(pressure->group, own, &of_group) : "";
+	text = *text ? text : proc_read_below(pressure->root, host, &of_host);
 	// the microseconds in the line "full avg10=0.00 avg60=0.00 avg300=0.00 total=N"; 0 if there is none
-	const char *line = strstr(buf_str(&text), "full "), *total = line ? strstr(line, "total=") : NULL;
-	double full = total ? (double)strtoull(total + 6, NULL, 10) : 0;
-	buf_fini(&text);
-	return full;
+	const char *line = strstr(text, "full "), *total = line ? strstr(line, "total=") : NULL;
+	return total ? (double)strtoull(total + 6, NULL, 10) : 0;
 }
 
 // ---- a sample ----
@@ -126,7 +122,7 @@ static struct pressure_totals count(const struct pressure *pressure) {
 	}
 	totals.used_us = (double)used;
 	static const char name[] = "Cpus_allowed_list:\t";
-	struct buf stat, status;
+	FP_CLEANUP(buf_fini) struct buf stat = BUF_INIT, status = BUF_INIT;
 	const char *line = proc_read_below(pressure->root, "/proc/stat", &stat);
 	const char *allowed = strstr(proc_read_below(pressure->root, "/proc/self/status", &status), name);
 	for (; line && allowed; line = strchr(line, '\n')) { // "cpuN user nice system idle iowait irq softirq steal …"
@@ -139,8 +135,6 @@ static struct pressure_totals count(const struct pressure *pressure) {
 			totals.all += t[0] + t[1] + t[2] + t[3] + t[4] + t[5] + t[6] + t[7];
 		}
 	}
-	buf_fini(&stat);
-	buf_fini(&status);
 	return totals;
 }
 

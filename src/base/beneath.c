@@ -109,14 +109,13 @@ size_t link_climbs(const char *target) {
 }
 
 void remove_file(const char *dir, const char *name) {
-	int fd = open_base_dir(dir, /* makes */ false);
+	FP_CLEANUP(fd_close) int fd = open_base_dir(dir, /* makes */ false);
 	FP_CLEANUP(free_later) char *path = xstrdup(name + (strncmp(name, "./", 2) == 0 ? 2 : 0)); // allocated, as a path may have any length
 	bool goes_on = fd >= 0 && (unlinkat(fd, path, 0) == 0 || errno == ENOENT);
 	for (char *slash; goes_on && (slash = strrchr(path, '/'));) {
 		*slash = '\0';
 		goes_on = unlinkat(fd, path, AT_REMOVEDIR) == 0;
 	}
-	fd_close(&fd);
 }
 
 // Removes what is in the directory, and closes it. What lies deeper than REMOVED_DEPTH is moved to `top`, for the next round. Returns how
@@ -153,13 +152,12 @@ static unsigned long empty_dir(int fd, int top, unsigned depth, unsigned long *m
 }
 
 void remove_tree(const char *path) {
-	int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	FP_CLEANUP(fd_close) int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	unsigned long n = top >= 0, moved = 0;
 	for (unsigned i = 0; n > 0 && i < ROUNDS_MOST; ++i) { // a process that still runs may make files for ever
 		int again = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		n = again >= 0 ? empty_dir(again, top, 0, &moved) : 0;
 	}
-	fd_close(&top);
 	(void)!rmdir(path);
 }
 

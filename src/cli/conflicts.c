@@ -223,17 +223,15 @@ static bool has_options(const char *text) {
 
 static bool file_has_options(const char *path) {
 	enum { ENOUGH = 64 * 1024 };
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	FP_CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat stat;
-	bool found = false;
-	if (fd >= 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode)) {
-		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-		text.len = pread_all(fd, buf_reserve(&text, ENOUGH), ENOUGH, 0);
-		text.data[text.len] = '\0';
-		found = has_options(buf_str(&text));
+	if (fd < 0 || fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) {
+		return false;
 	}
-	fd_close(&fd);
-	return found;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	text.len = pread_all(fd, buf_reserve(&text, ENOUGH), ENOUGH, 0);
+	text.data[text.len] = '\0';
+	return has_options(buf_str(&text));
 }
 
 void option_profile_warn(const struct options *options) {

@@ -330,7 +330,7 @@ static int run_with_jobserver(struct client *client, const struct options *optio
 // --single: waits for a slot until `deadline`, and runs the command; without a client it runs at once. Returns the exit status, and
 // *ret_signal: the signal that has ended the command, or 0.
 static int run_single(struct client *client, const struct options *options, uint64_t deadline, struct context *context, int *ret_signal) {
-	int signal_fd = signals_open();
+	FP_CLEANUP(fd_close) int signal_fd = signals_open();
 	if (signal_fd < 0) {
 		diag_error("cannot wait for signals: %s", strerror(errno));
 		return EXIT_TROUBLE;
@@ -359,7 +359,6 @@ static int run_single(struct client *client, const struct options *options, uint
 		(void)memory_claim_close(&memory, &claim);
 		memory_fini(&memory);
 	}
-	fd_close(&signal_fd);
 	return status;
 }
 

@@ -112,7 +112,7 @@ static int print(const struct options *options, int fd) {
 
 int show_log(const struct options *options) {
 	signals_block_xfsz();
-	int fd = pictures_check(options) == 0 ? open_log(options) : -1;
+	FP_CLEANUP(fd_close) int fd = pictures_check(options) == 0 ? open_log(options) : -1;
 	if (fd < 0) {
 		return EXIT_TROUBLE;
 	}
@@ -121,6 +121,5 @@ int show_log(const struct options *options) {
 	if (result == 0 && draws) {
 		result = pictures_draw(options, fd, log_name(options), /* with_messages */ !prints);
 	}
-	close(fd);
 	return result == 0 ? 0 : EXIT_TROUBLE;
 }

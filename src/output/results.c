@@ -24,10 +24,8 @@ bool results_are_complete(int dir, const char *path) {
 	FP_CLEANUP(buf_fini) struct buf seq = BUF_INIT;
 	struct stat stat;
 	add_seq_path(&seq, path);
-	int fd = open_beneath(dir, seq.data, O_PATH);
-	bool found = fd >= 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size > 0;
-	fd_close(&fd);
-	return found;
+	FP_CLEANUP(fd_close) int fd = open_beneath(dir, seq.data, O_PATH);
+	return fd >= 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size > 0;
 }
 
 static struct results *results_new(void) {
@@ -44,10 +42,8 @@ struct results *results_in_memory(void) {
 
 // Empties the file with the job's number from an earlier run, if there is such a file: the job's files are not complete any more.
 static int forget_seq(int dir, const char *path) {
-	int fd = open_beneath(dir, path, O_WRONLY | O_TRUNC);
-	bool is_gone = fd >= 0 || errno == ENOENT;
-	fd_close(&fd);
-	return is_gone ? 0 : -1;
+	FP_CLEANUP(fd_close) int fd = open_beneath(dir, path, O_WRONLY | O_TRUNC);
+	return fd >= 0 || errno == ENOENT ? 0 : -1;
 }
 
 struct results *results_in_files(int dir, const char *path, size_t below, struct buf *failed) {

@@ -644,10 +644,8 @@ static int rules_open(struct blockfeed *feed) {
 
 // Checks once, before the first job, that the file of --tee can be opened, as each job opens the file. Returns 0, or -1 after a message.
 static int tee_file_check(const char *path) {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int result = fd >= 0 ? 0 : diag_error("cannot open '%s': %s", text_shows(path), strerror(errno));
-	fd_close(&fd);
-	return result;
+	FP_CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? 0 : diag_error("cannot open '%s': %s", text_shows(path), strerror(errno));
 }
 
 struct blockfeed *blockfeed_open(const struct pipe_config *config) {

@@ -494,16 +494,14 @@ static void choose_form(struct status_display *display) {
 static int learn(struct status_display *display, const char *path) {
 	const char *log = display->run->options->log;
 	bool is_next = log && strcmp(log, path) == 0; // --log writes the same file, which does not exist before the first run
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	FP_CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		return is_next && errno == ENOENT ? 0 : diag_error("cannot read '%s': %s", text_shows(path), strerror(errno));
 	}
 	struct stat stat;
 	bool is_empty = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == 0;
 	display->former = former_run_new();
-	int result = is_next && is_empty ? 0 : log_read(fd, path, former_run_on_event, display->former, /* with_messages */ true);
-	close(fd);
-	return result;
+	return is_next && is_empty ? 0 : log_read(fd, path, former_run_on_event, display->former, /* with_messages */ true);
 }
 
 int status_display_open(struct run *run) {

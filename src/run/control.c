@@ -67,11 +67,9 @@ static int listen_by_name(struct control *control) {
 	if (pool_dir_open(&control->pool_dir, buf_str(&file), &error) != 0) {
 		return diag_error("--run %s: %s", name, buf_str(&error));
 	}
-	int other_fd = pool_dir_connect(&control->pool_dir); // a run of that name may have its socket in the other directory (pool_dir.h)
+	FP_CLEANUP(fd_close) int other_fd = pool_dir_connect(&control->pool_dir); // a run of that name may have its socket in the other directory (pool_dir.h)
 	control->lock_fd = other_fd < 0 ? pool_dir_lock(&control->pool_dir) : -1;
-	bool exists = other_fd >= 0 || (control->lock_fd < 0 && errno == EWOULDBLOCK);
-	fd_close(&other_fd);
-	if (exists) {
+	if (other_fd >= 0 || (control->lock_fd < 0 && errno == EWOULDBLOCK)) {
 		return diag_error("--run %s: a run of that name is under way", name);
 	}
 	int listen_fd = control->lock_fd >= 0 ? pool_dir_listen(&control->pool_dir) : -1;

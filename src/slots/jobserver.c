@@ -200,10 +200,8 @@ static bool is_left_over(int dir_fd, const char *name) {
 	    || !S_ISFIFO(st.st_mode) || st.st_uid != geteuid()) {
 		return false;
 	}
-	int fd = openat(dir_fd, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	bool left_over = fd < 0 && errno == ENXIO;
-	fd_close(&fd);
-	return left_over;
+	FP_CLEANUP(fd_close) int fd = openat(dir_fd, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 && errno == ENXIO;
 }
 
 static int create_fifo(const char *dir, struct jobserver *jobserver) {

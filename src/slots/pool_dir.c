@@ -143,10 +143,8 @@ void pool_dir_remove_lock(const struct pool_dir *pool_dir, int fd) {
 
 bool pool_dir_has_server(const struct pool_dir *pool_dir) {
 	FP_CLEANUP(free_later) char *path = pool_dir_file(pool_dir, "lock");
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	bool has = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-	fd_close(&fd);
-	return has;
+	FP_CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 // The socket gets its name only once it listens, so that no client finds one that does not listen yet.

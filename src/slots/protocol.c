@@ -55,10 +55,8 @@ int frame_send(int socket, struct frame frame, const void *text, size_t len, int
 	if (len <= TEXT_INLINE) {
 		return put(socket, &frame, text, len, fd);
 	}
-	int file = shared_memory_create("fairpar-text", len);
-	int result = file >= 0 && pwrite_all(file, text, len, 0) == len ? put(socket, &frame, NULL, 0, file) : -1;
-	fd_close(&file);
-	return result;
+	FP_CLEANUP(fd_close) int file = shared_memory_create("fairpar-text", len);
+	return file >= 0 && pwrite_all(file, text, len, 0) == len ? put(socket, &frame, NULL, 0, file) : -1;
 }
 
 bool frames_flush(int socket, struct buf *queue) {

@@ -241,9 +241,9 @@ static int read_other(struct semaphore *s, struct others *others, char kind, uns
 	return 0;
 }
 
-// Locks the semaphore, and lists the other processes that hold it or wait. The caller calls others_fini(), also after an error.
+// Locks the semaphore, and lists the other processes that hold it or wait. `ret_others` is empty before; the caller calls others_fini(),
+// also after an error.
 static int list_others(struct semaphore *s, struct others *ret_others, struct buf *error) {
-	*ret_others = (struct others){0};
 	if (lock(s, error) != 0) {
 		return -1;
 	}
@@ -304,16 +304,15 @@ static enum semaphore_result hold(struct semaphore *s, struct buf *error) {
 
 // Gets in line: makes the file of this process, with a number above all others. The semaphore stays locked, also after an error.
 static int line_up(struct semaphore *s, char kind, struct buf *error) {
-	struct others others;
-	int result = list_others(s, &others, error);
-	if (result == 0 && others.last == UINT_MAX) {
-		buf_printf(error, "semaphore: '%s' has no more numbers", text_shows(buf_str(&s->path)));
-		result = -1;
-	} else if (result == 0) {
-		result = make_file(s, kind, others.last + 1, error);
+	FP_CLEANUP(others_fini) struct others others = {0};
+	if (list_others(s, &others, error) != 0) {
+		return -1;
 	}
-	others_fini(&others);
-	return result;
+	if (others.last == UINT_MAX) {
+		buf_printf(error, "semaphore: '%s' has no more numbers", text_shows(buf_str(&s->path)));
+		return -1;
+	}
+	return make_file(s, kind, others.last + 1, error);
 }
 
 // Keeps in `others` only the processes that this one waits for. If this process waits in the queue: only the next one in front of it, so that
@@ -344,13 +343,12 @@ static bool keep_awaited(const struct semaphore *s, struct others *others) {
 static enum semaphore_result await(struct semaphore *s, char kind, unsigned limit, uint64_t deadline, struct buf *error) {
 	enum semaphore_result result = s->fd >= 0 || line_up(s, kind, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
 	for (bool done = false; result == SEMAPHORE_DONE && !done;) {
-		struct others others;
+		FP_CLEANUP(others_fini) struct others others = {0};
 		result = list_others(s, &others, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
 		done = keep_awaited(s, &others) && others.n < limit;
 		if (result == SEMAPHORE_DONE && !done) {
 			result = sleep_unlocked(s, &others, deadline, error);
 		}
-		others_fini(&others);
 	}
 	return result;
 }
@@ -377,14 +375,13 @@ enum semaphore_result semaphore_wait(struct semaphore *s, uint64_t deadline, str
 }
 
 int semaphore_ahead(struct semaphore *s, unsigned *ret_holding, unsigned *ret_waiting, struct buf *error) {
-	struct others others;
+	FP_CLEANUP(others_fini) struct others others = {0};
 	*ret_holding = *ret_waiting = 0;
 	int result = list_others(s, &others, error);
 	for (size_t i = 0; i < others.n; ++i) {
 		*ret_holding += others.at[i].kind == HOLDING;
 		*ret_waiting += others.at[i].kind == WAITING && others.at[i].number < s->number;
 	}
-	others_fini(&others);
 	unlock(s);
 	return result;
 }
@@ -398,12 +395,11 @@ void semaphore_close(struct semaphore *s) {
 		return;
 	}
 	FP_CLEANUP(buf_fini) struct buf ignored = BUF_INIT;
-	struct others others = {0};
+	FP_CLEANUP(others_fini) struct others others = {0};
 	if (lock(s, &ignored) == 0) { // else semaphore_forget() closes the file, which also gives the semaphore back
 		drop_file(s);
 		(void)list_others(s, &others, &ignored); // removes what dead processes have left
 		(void)!unlinkat(s->parent_fd, s->name, AT_REMOVEDIR); // fails if the directory has files
-		others_fini(&others);
 	}
 	unlock(s);
 	semaphore_forget(s);

@@ -232,7 +232,7 @@ enum { SERVER_ARGS = 8 };
 
 int server_start(const struct pool_dir *pool_dir, int lock_fd, struct slots_bounds bounds) {
 	char lock[16], listen[16], text[40], name[] = "fairpar", option[] = POOL_SERVER_ARG;
-	int listen_fd = pool_dir_listen(pool_dir);
+	FP_CLEANUP(fd_close) int listen_fd = pool_dir_listen(pool_dir);
 	if (listen_fd < 0) {
 		return errno;
 	}
@@ -243,9 +243,7 @@ int server_start(const struct pool_dir *pool_dir, int lock_fd, struct slots_boun
 	char *dir = (char *)(uintptr_t)pool_dir_path(pool_dir), *pool = (char *)(uintptr_t)pool_dir->name, *root = (char *)(uintptr_t)machine_root();
 	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, text, dir, pool, root, NULL};
 	int result = daemon_start(argv, (int[]){lock_fd, listen_fd}, 2);
-	int error = result == 0 || errno == ESRCH ? 0 : errno; // ESRCH: the server was started, and killed at once
-	fd_close(&listen_fd);
-	return error;
+	return result == 0 || errno == ESRCH ? 0 : errno; // ESRCH: the server was started, and killed at once
 }
 
 int server_main(int argc, char *argv[]) {

@@ -136,9 +136,8 @@ static int parse_slots_value(const char *text, unsigned long nofile, unsigned *r
 // Reads a file into `text` of that size. Returns what it holds without the blanks around, "" if that is too long, or NULL with errno.
 static const char *read_value(const char *path, char *text, size_t size) {
 	static const char blanks[] = " \t\r\n";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	FP_CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read_some(fd, text, size) : -1;
-	fd_close(&fd);
 	size_t len = n > 0 && (size_t)n < size ? (size_t)n : 0;
 	while (len > 0 && strchr(blanks, text[len - 1])) {
 		--len;

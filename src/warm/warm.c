@@ -118,7 +118,7 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 	struct context context = {.umask = job->context->umask, .nofile = job->context->nofile, .nice = job->context->nice,
 	                          .ignored = job->context->ignored};
 	sigfillset(&context.mask);
-	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	FP_CLEANUP(fd_close) int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	FP_CLEANUP(free_later) char **env = env_merge(job->env, (char *[]){preload, variable, now, NULL}, /* unset */ NULL); // variables of the server
 	struct spawn_config config = {
 		.path = job->path,
@@ -136,7 +136,6 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 	};
 	struct spawn_error error = {0};
 	pid_t pid = null_fd >= 0 ? spawn(&config, &server->pidfd, &error) : -1;
-	fd_close(&null_fd);
 	if (pid > 0) {
 		server->pid = pid;
 	}
@@ -284,27 +283,23 @@ static int send_request(const struct warm_server *server, const struct spawn_con
 static pid_t server_start(struct warm_server *server, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error,
                           const char **ret_why) {
 	const char *cwd = job->context->cwd;
-	int dir = cwd ? open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	FP_CLEANUP(fd_close) int dir = cwd ? open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (cwd && (dir < 0 || faccessat(dir, ".", X_OK, AT_EACCESS) != 0)) {
-		fd_close(&dir);
 		*ret_why = "its directory cannot be entered";
 		return 0;
 	}
 	if (!build_request(server, job)) {
-		fd_close(&dir);
 		*ret_why = failure_text(EMSGSIZE);
 		return 0;
 	}
 	int reserved = fcntl(server->socket, F_DUPFD_CLOEXEC, 0); // keeps a descriptor free for the pidfd of the job, which runs by then
 	if (reserved < 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
-		fd_close(&dir);
 		return -1;
 	}
 	int error = fault_errno("warm");
 	error = error ? error : send_request(server, job, dir);
 	pid_t pid = error ? -error : await_start(server, job);
-	fd_close(&dir);
 	fd_close(&reserved);
 	if (pid < 0) {
 		*ret_why = failure_text(-pid);
@@ -349,10 +344,8 @@ const char *fitness_refusal(const char *path) {
 	if (sizeof(ElfW(Ehdr)) > server_so_size) {
 		return "this fairpar was built without warm shells";
 	}
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	const char *why = fd < 0 ? "its file cannot be read" : refuse_elf(fd);
-	fd_close(&fd);
-	return why;
+	FP_CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? "its file cannot be read" : refuse_elf(fd);
 }
 
 const char *fitness_refusal_env(char *const *env) {

@@ -207,7 +207,7 @@ static void begin_loan(void *arg, const struct lease_grant *grant, const char *l
 	loan->event.depth = above ? above->event.depth + 1 : 1;
 	loan->event.own = grant->lender;
 	loan->event.start = now_ns();
-	list_push_back(&nested->loans, &loan->link);
+	list_push_front(&nested->loans, &loan->link); // if two end in the same step, the inner one is reported first
 }
 
 static void end_loans(struct nested *nested, uint64_t now) {

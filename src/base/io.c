@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>

@@ -63,7 +63,8 @@ static size_t columns_of(uint32_t c) {
 	return columns;
 }
 
-size_t text_sequence(const char *text, size_t len) {
+// Returns the length in bytes of the control sequence that the text begins with (ECMA-48 §5.4: ESC [ … and a final byte, mostly a letter), or 0.
+static size_t text_sequence(const char *text, size_t len) {
 	if (len < 3 || text[0] != '\033' || text[1] != '[') {
 		return 0;
 	}

@@ -57,9 +57,6 @@ size_t text_columns(const char *text, size_t len);
 // Returns the length in bytes of the character or control sequence that the text (of at least one byte) begins with, and its columns in *ret_columns.
 size_t text_step(const char *text, size_t len, size_t *ret_columns);
 
-// Returns the length in bytes of the control sequence that the text begins with (ECMA-48 §5.4: ESC [ … and a final byte, mostly a letter), or 0.
-size_t text_sequence(const char *text, size_t len);
-
 // Appends the text, its control characters and bytes that are not UTF-8 escaped, in at most `columns` columns; a longer text
 // is cut, and ends in "...".
 void text_add_cut(struct buf *buf, const char *text, size_t len, size_t columns);

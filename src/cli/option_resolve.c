@@ -88,8 +88,7 @@ static int resolve_sources(struct options *o) {
 	if (is_terminal && o->ncommand == 0) {
 		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 		help_concise(&text);
-		int result = write_all(STDERR_FILENO, buf_str(&text), text.len);
-		(void)result; // if stderr takes no help text, it takes no message either
+		(void)!write_all(STDERR_FILENO, buf_str(&text), text.len); // if stderr takes no help text, it takes no message either
 		return -1;
 	}
 	if (is_terminal && !o->quiet) {

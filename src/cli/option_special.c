@@ -15,7 +15,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 // ---- input ----
 
@@ -300,8 +299,7 @@ int opt_semaphore_timeout(struct parser *parser, const char *value) {
 int opt_tagstring(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
-	int ignored = parse_escapes(&bytes, value); // text that is no escape stays as it is, as in GNU parallel
-	(void)ignored;
+	(void)parse_escapes(&bytes, value); // text that is no escape stays as it is, as in GNU parallel
 	if (memchr(buf_str(&bytes), '\0', bytes.len)) {
 		return option_fail(parser->id, "must not hold NUL");
 	}

@@ -22,11 +22,11 @@ static const char *refuse_job(const struct run *run, const struct control_job *j
 // Opens the queue that an added job goes to: if attempt `number` runs, and `batch` is empty or names the attempt's batch, the attempt's queue
 // (*ret_own true); else the queue of the batch of that name, or of the command line. Returns NULL if the run takes no more jobs.
 static struct submission *open_submission(struct run *run, uint64_t number, const char *batch, bool *ret_own) {
-	nested_lock(run->nested);
+	mutex_lock(nested_mutex(run->nested));
 	const struct live_attempt *attempt = nested_find(run->nested, number);
 	struct queue *queue = attempt ? worker_queue(attempt->worker) : NULL;
 	*ret_own = queue && (!batch[0] || strcmp(batch, queue_name(queue)) == 0) && queue_ref(run->pool, queue);
-	nested_unlock(run->nested);
+	mutex_unlock(nested_mutex(run->nested));
 	if (*ret_own) {
 		return feed_submission_open(queue);
 	}
@@ -39,10 +39,10 @@ static struct submission *open_submission(struct run *run, uint64_t number, cons
 
 // Submits the job: to the local list of the worker whose attempt adds it, if that attempt still runs, else to the tail of the queue.
 static enum submit_status submit(struct run *run, uint64_t number, struct submission *submission, bool own) {
-	nested_lock(run->nested);
+	mutex_lock(nested_mutex(run->nested));
 	const struct live_attempt *attempt = own ? nested_find(run->nested, number) : NULL;
 	enum submit_status status = submission_offer(submission, attempt ? attempt->worker : NULL, attempt ? WORK_LOCAL : 0);
-	nested_unlock(run->nested);
+	mutex_unlock(nested_mutex(run->nested));
 	submission_finish(submission, status == SUBMIT_FULL ? SUBMIT_CLOSED : status);
 	return status;
 }

@@ -7,7 +7,6 @@
 #include "base/sync.h"
 #include "base/units.h"
 
-#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <strings.h>

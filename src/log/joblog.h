@@ -8,8 +8,6 @@
 #include "base/buf.h"
 #include "job/job.h"
 
-#include <stdbool.h>
-
 // The first line, its newline included.
 #define JOBLOG_HEADER "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
 

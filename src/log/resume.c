@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 struct resume_row {
 	char *command;           // in the arena; equal commands are the same pointer

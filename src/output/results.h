@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 // The two streams of one job, stdout and stderr. Used by one thread at a time. Other files only read the members.
 struct results {

@@ -11,7 +11,6 @@
 
 #include "base/atomic.h"
 #include "base/attr.h"
-#include "base/buf.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -242,7 +242,8 @@ UNCHECKED static int child_main(void *arg) {
 
 // ---- in the parent ----
 
-void spawn_discard(const struct spawn_config *config, pid_t pid, int *pidfd) {
+// Cleans up after a step has failed in the child: closes its pidfd, clears config->listed and reaps the child.
+static void spawn_discard(const struct spawn_config *config, pid_t pid, int *pidfd) {
 	fd_close(pidfd);
 	if (config->listed) {
 		atomic_store_release(config->listed, 0); // before another process can get the pid

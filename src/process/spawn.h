@@ -9,7 +9,6 @@
 
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -72,9 +71,6 @@ struct starter {
 // As spawn(), but by `starter` unless that is NULL. A script without "#!" (ENOEXEC) is run by the shell, as POSIX says for execvp().
 pid_t spawn_program(const struct spawn_config *config, const struct starter *starter, int *ret_pidfd,
                     struct spawn_error *ret_error) FP_NODISCARD;
-
-// Cleans up after a step has failed in the child: closes its pidfd, clears config->listed and reaps the child.
-void spawn_discard(const struct spawn_config *config, pid_t pid, int *pidfd);
 
 // ---- the program itself as another process, which has nothing of the caller's: the guardian, the slot server of a pool ----
 

@@ -55,7 +55,7 @@ static struct parent *find_parent(const struct added_jobs *jobs, uint64_t id) {
 
 void added_jobs_register(struct added_jobs *jobs, struct added_job *added, uint64_t by, struct queue *queue, uint64_t number) {
 	atomic_store_relaxed(&jobs->any, true);
-	nested_lock(jobs->run->nested);
+	FP_HOLD(nested_mutex(jobs->run->nested));
 	struct added_entry *entry = ids_add(&jobs->entries, &jobs->cap, &jobs->n, sizeof(*entry), added->id);
 	entry->by = by;
 	entry->job = added;
@@ -63,12 +63,11 @@ void added_jobs_register(struct added_jobs *jobs, struct added_job *added, uint6
 	entry->number = number;
 	struct parent *parent = ids_add(&jobs->parents, &jobs->parents_cap, &jobs->n_parents, sizeof(*parent), by);
 	++parent->n_unfinished; // if `by` is 0, an outsider has added the job: there is no row
-	nested_unlock(jobs->run->nested);
 }
 
 static void end_entry(struct run *run, uint64_t id, int code) {
 	struct added_jobs *jobs = run->added_jobs;
-	nested_lock(jobs->run->nested);
+	mutex_lock(nested_mutex(jobs->run->nested));
 	struct added_entry *entry = added_jobs_find(jobs, id);
 	bool is_finished = false;
 	if (entry && entry->job) {
@@ -77,7 +76,7 @@ static void end_entry(struct run *run, uint64_t id, int code) {
 		entry->code = code;
 		waits_note_end(jobs, entry);
 	}
-	nested_unlock(jobs->run->nested);
+	mutex_unlock(nested_mutex(jobs->run->nested));
 	if (is_finished) {
 		job_records_finish(run, id);
 	}
@@ -89,33 +88,31 @@ void added_job_ended(struct run *run, struct added_job *added, const struct resu
 }
 
 enum added_state added_jobs_state(struct added_jobs *jobs, uint64_t id, int *ret_code) {
-	nested_lock(jobs->run->nested);
+	FP_HOLD(nested_mutex(jobs->run->nested));
 	const struct added_entry *entry = added_jobs_find(jobs, id);
 	enum added_state state = !entry ? ADDED_UNKNOWN : entry->job ? ADDED_THERE : ADDED_ENDED;
 	*ret_code = entry ? entry->code : 0;
-	nested_unlock(jobs->run->nested);
 	return state;
 }
 
 void added_jobs_by(struct added_jobs *jobs, uint64_t by, bool unreported, struct buf *ids) {
-	nested_lock(jobs->run->nested);
+	FP_HOLD(nested_mutex(jobs->run->nested));
 	for (size_t i = 0; i < jobs->n; ++i) {
 		const struct added_entry *entry = &jobs->entries[i];
 		if (entry->by == by && !(unreported && entry->reported)) {
 			buf_add(ids, &entry->id, sizeof(entry->id));
 		}
 	}
-	nested_unlock(jobs->run->nested);
 }
 
 void added_jobs_cancel(struct run *run, uint64_t id, bool runs) {
 	struct added_jobs *jobs = run->added_jobs;
-	nested_lock(jobs->run->nested);
+	mutex_lock(nested_mutex(jobs->run->nested));
 	struct added_job *job = added_jobs_find(jobs, id)->job;
 	if (job) {
 		atomic_store_relaxed(&job->cancelled, true);
 	}
-	nested_unlock(jobs->run->nested);
+	mutex_unlock(nested_mutex(jobs->run->nested));
 	if (!runs) {
 		end_entry(run, id, 1);
 	}
@@ -127,13 +124,12 @@ bool added_jobs_keep_row(struct added_jobs *jobs, uint64_t seq, const char *row,
 	if (!jobs || !atomic_load_relaxed(&jobs->any)) {
 		return false;
 	}
-	nested_lock(jobs->run->nested);
+	FP_HOLD(nested_mutex(jobs->run->nested));
 	struct parent *parent = find_parent(jobs, seq);
 	bool is_kept = parent && parent->n_unfinished > 0;
 	if (is_kept) {
 		buf_add(&parent->row, row, len);
 	}
-	nested_unlock(jobs->run->nested);
 	return is_kept;
 }
 
@@ -141,7 +137,7 @@ void added_jobs_finish(struct added_jobs *jobs, uint64_t seq, struct buf *ret_ro
 	if (!jobs || !atomic_load_relaxed(&jobs->any)) {
 		return;
 	}
-	nested_lock(jobs->run->nested);
+	FP_HOLD(nested_mutex(jobs->run->nested));
 	struct added_entry *entry = added_jobs_find(jobs, seq);
 	struct parent *parent = entry && !entry->finished ? find_parent(jobs, entry->by) : NULL;
 	if (parent) {
@@ -151,5 +147,4 @@ void added_jobs_finish(struct added_jobs *jobs, uint64_t seq, struct buf *ret_ro
 			buf_reset(&parent->row);
 		}
 	}
-	nested_unlock(jobs->run->nested);
 }

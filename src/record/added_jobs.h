@@ -38,7 +38,7 @@ struct added_jobs {
 	struct run *run;
 	atomic_bool any;          // a job was added; read without the lock, so that rows of the joblog need no lock until a job is added
 	atomic_uint nwaits;       // how many waits there are; read without the lock, changed with the lock
-	// guarded by nested_lock()
+	// guarded by nested_mutex()
 	struct added_entry *entries; // sorted by id
 	size_t n, cap;
 	struct parent *parents;   // sorted by id
@@ -58,7 +58,7 @@ void added_job_free(struct added_job *added);
 // number in the queue (item.number, struct work.id). Called from the event loop, before the item is submitted.
 void added_jobs_register(struct added_jobs *jobs, struct added_job *added, uint64_t by, struct queue *queue, uint64_t number);
 
-// Returns the entry of that id, or NULL. With nested_lock(); the entry is valid until nested_unlock().
+// Returns the entry of that id, or NULL. With nested_mutex(); the entry is valid until nested_unlock().
 struct added_entry *added_jobs_find(const struct added_jobs *jobs, uint64_t id);
 
 // Records that the added job has ended for good with that result, or will never run: ends waits for the job. To be called before the
@@ -93,7 +93,7 @@ void added_jobs_cancel(struct run *run, uint64_t id, bool runs);
 
 // ---- waits.c: if `jobs` is NULL, there are no waits, and these functions do nothing
 
-// Private to added_jobs.c: notes that the job of the entry has ended. With nested_lock().
+// Private to added_jobs.c: notes that the job of the entry has ended. With nested_mutex().
 void waits_note_end(struct added_jobs *jobs, struct added_entry *entry);
 
 // Called when the job is queued again, for another attempt or step: moves it to the front of its queue if a wait needs it. Any thread.
@@ -132,5 +132,5 @@ struct wait_view {
 	bool returns;        // all these jobs have ended: now the waiter waits for its slots
 };
 
-// Calls fn for each wait, in the order in which they began. The view is borrowed for the call. With nested_lock().
+// Calls fn for each wait, in the order in which they began. The view is borrowed for the call. With nested_mutex().
 void waits_each(struct added_jobs *jobs, void (*fn)(void *arg, const struct wait_view *view), void *arg);

@@ -20,7 +20,7 @@ enum {
 };
 
 struct explain_live {
-	// guarded by publish_lock()
+	// guarded by publish_mutex()
 	struct event_wait *waits[WAITS_MAX]; // waits that have not ended: copies with their texts; `since` is when each began
 	size_t nwaits;
 };
@@ -195,11 +195,11 @@ void explain_live_print(struct run *run) {
 		print_gates(run);
 		return;
 	}
-	publish_lock(run);
+	mutex_lock(publish_mutex(run));
 	for (size_t i = 0; i < explain_live->nwaits; ++i) {
 		show_wait(&lines, explain_live->waits[i], now);
 	}
-	publish_unlock(run);
+	mutex_unlock(publish_mutex(run));
 	flush(&lines, "that wait");
 	pool_each_queue(run->pool, show_queue, &lines);
 	flush(&lines, "batches");

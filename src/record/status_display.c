@@ -66,7 +66,7 @@ struct status_display {
 	struct status_batch *batches; // scratch
 	size_t batches_cap;
 
-	// guarded by publish_lock()
+	// guarded by publish_mutex()
 	const struct run_stats *stats; // the statistics of the run
 	struct former_run *former; // --eta=LOG, or NULL
 	struct buf item;       // --bar: the first argument of the job that started last, or its command
@@ -125,7 +125,7 @@ static void get_batch_status(const struct status_display *display, const struct 
 	};
 }
 
-// Sets *ret_status to the present numbers. With publish_lock(): its pointers are valid only until publish_unlock().
+// Sets *ret_status to the present numbers. With publish_mutex(), up to whose unlocking its pointers are valid.
 static void get_status(struct status_display *display, uint64_t now, struct status *ret_status) {
 	const struct run_stats *stats = display->stats;
 	struct status status = {
@@ -168,7 +168,7 @@ void status_display_add_eta(const struct run *run, const char *batch, struct buf
 	if (!display) {
 		return;
 	}
-	publish_lock(display->run);
+	FP_HOLD(publish_mutex(display->run));
 	get_status(display, now_ns(), &status);
 	uint32_t index = stats_find(display->stats, batch);
 	uint64_t eta = index != MAP_NONE ? display->batches[index].eta : NOT_KNOWN;
@@ -176,7 +176,6 @@ void status_display_add_eta(const struct run *run, const char *batch, struct buf
 		buf_adds(buf, ", ETA ");
 		status_add_time(buf, eta);
 	}
-	publish_unlock(display->run);
 }
 
 // ---- the terminal's own progress ----
@@ -254,7 +253,7 @@ static void add_status(struct status_display *display, struct buf *text, const s
 	}
 }
 
-// True if the line shows batches. With publish_lock().
+// True if the line shows batches. With publish_mutex().
 static bool has_batches(const struct status_display *display) {
 	return display->stats->nbatches > 1 || display->run->manifest;
 }
@@ -273,7 +272,7 @@ static void draw(struct status_display *display, uint64_t now) {
 		children_each(display->run->children, add_row, &rows);
 		hosts_each(display->run->hosts, add_row, &rows);
 	}
-	publish_lock(display->run);
+	mutex_lock(publish_mutex(display->run));
 	get_status(display, now, &status);
 	bool is_late = now - display->run->start >= (uint64_t)LATE_MS * NS_PER_MS;
 	bool line = display->has_line && (display->asked || is_late || has_batches(display));
@@ -281,7 +280,7 @@ static void draw(struct status_display *display, uint64_t now) {
 		buf_adds(&text, rows.n > 0 ? "\n" : "");
 		add_status(display, &text, &status);
 	}
-	publish_unlock(display->run);
+	mutex_unlock(publish_mutex(display->run));
 	display->drawn = now;
 	display->all_read = atomic_load_relaxed(&display->run->all_read);
 	bool shows_line = line && !display->hidden;
@@ -299,7 +298,7 @@ static void draw(struct status_display *display, uint64_t now) {
 static void write_zenity(struct status_display *display, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct status status;
-	publish_lock(display->run);
+	mutex_lock(publish_mutex(display->run));
 	get_status(display, now, &status);
 	int percent = status_percent(&status);
 	buf_adds(&text, "\r#   ");
@@ -307,7 +306,7 @@ static void write_zenity(struct status_display *display, uint64_t now) {
 	buf_addc(&text, ' ');
 	status_add_text(&text, status.item ? status.item : "", display->form.utf8);
 	buf_printf(&text, "\r%d\r", percent < 0 ? 0 : percent);
-	publish_unlock(display->run);
+	mutex_unlock(publish_mutex(display->run));
 	display->drawn = now;
 	if (write_all(STDERR_FILENO, text.data, text.len) != 0) {
 		atomic_store_relaxed(&display->run->trouble, true);
@@ -318,10 +317,10 @@ static void write_zenity(struct status_display *display, uint64_t now) {
 static void write_plain(struct status_display *display, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct status status;
-	publish_lock(display->run);
+	mutex_lock(publish_mutex(display->run));
 	get_status(display, now, &status);
 	add_status(display, &text, &status);
-	publish_unlock(display->run);
+	mutex_unlock(publish_mutex(display->run));
 	diag_note("%s", buf_str(&text));
 }
 
@@ -351,9 +350,9 @@ static uint64_t time_due(const struct status_display *display) {
 static uint64_t draw_if_due(struct status_display *display, uint64_t now) {
 	uint64_t next = display->drawn + display->interval;
 	if (display->drawn == 0) { // a run that ends before this time has no line, unless the user has asked for it
-		publish_lock(display->run);
+		mutex_lock(publish_mutex(display->run));
 		uint64_t ms = display->asked || display->has_rows ? 0 : has_batches(display) ? SOON_MS : LATE_MS;
-		publish_unlock(display->run);
+		mutex_unlock(publish_mutex(display->run));
 		next = display->run->start + ms * NS_PER_MS;
 	}
 	uint64_t cleared = 0, rest = display->how == SHOWS_LINE ? screen_next_draw(&cleared) : 0;
@@ -372,7 +371,7 @@ uint64_t status_display_tick(struct run *run, uint64_t now) {
 	if (!display || display->ended) {
 		return TIME_NEVER;
 	}
-	display->awaited = run->leases ? leases_awaited_pool(run->leases) : NULL; // before publish_lock(): the lock of leases.c comes first
+	display->awaited = run->leases ? leases_awaited_pool(run->leases) : NULL; // before publish_mutex(): the lock of leases.c comes first
 	if (display->how == SHOWS_PLAIN) {
 		return tick_plain(display, now);
 	}

@@ -39,13 +39,12 @@ static void wait_free(struct wait *wait) {
 	free(wait);
 }
 
-// ---- attempts; all with nested_lock(), except waits_attempt_begin() and waits_attempt_end() ----
+// ---- attempts; all with nested_mutex(), except waits_attempt_begin() and waits_attempt_end() ----
 
 void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt) {
 	if (jobs && attempt->job->added) {
-		nested_lock(jobs->run->nested);
+		FP_HOLD(nested_mutex(jobs->run->nested));
 		atomic_store_relaxed(&attempt->awaited, added_jobs_find(jobs, attempt->job->item.seq)->is_awaited);
-		nested_unlock(jobs->run->nested);
 	}
 }
 
@@ -105,7 +104,7 @@ bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt) {
 	if (!jobs) {
 		return true;
 	}
-	nested_lock(jobs->run->nested);
+	FP_HOLD(nested_mutex(jobs->run->nested));
 	list_remove(&attempt->link);
 	list_for_each_entry(&jobs->waits, struct wait, wait, link) {
 		if (wait->attempt == attempt) {
@@ -113,7 +112,6 @@ bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt) {
 			wait->state = wait->state == RETURNS ? IS_OVER : wait->state;
 		}
 	}
-	nested_unlock(jobs->run->nested);
 	return attempt->slots < LENDS_SLOTS;
 }
 
@@ -318,17 +316,16 @@ void waits_requeued(struct added_jobs *jobs, uint64_t id) {
 	if (!jobs || atomic_load_relaxed(&jobs->nwaits) == 0) {
 		return;
 	}
-	nested_lock(jobs->run->nested);
+	FP_HOLD(nested_mutex(jobs->run->nested));
 	const struct added_entry *job = added_jobs_find(jobs, id);
 	if (job && job->is_awaited && !job->ended) {
 		(void)pool_bring_forward(jobs->run->pool, job->queue, job->number);
 	}
-	nested_unlock(jobs->run->nested);
 }
 
 struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_t *ids, size_t n, bool any, waits_done_fn *done,
                          void *arg, struct buf *why) {
-	nested_lock(jobs->run->nested);
+	FP_HOLD(nested_mutex(jobs->run->nested));
 	struct live_attempt *attempt = waiter > 0 ? nested_find(jobs->run->nested, waiter) : NULL;
 	struct wait *wait = NULL;
 	if (waiter > 0 && !attempt) {
@@ -351,13 +348,12 @@ struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_
 			attempt_wait(jobs, attempt);
 		}
 	}
-	nested_unlock(jobs->run->nested);
 	return wait;
 }
 
 void waits_cancel(struct wait *wait) {
 	struct added_jobs *jobs = wait->jobs;
-	nested_lock(jobs->run->nested);
+	mutex_lock(nested_mutex(jobs->run->nested));
 	struct live_attempt *attempt = wait->attempt;
 	if (attempt && wait->state == WAITS && --attempt->nwaits == 0) {
 		attempt_want(jobs, attempt);
@@ -367,7 +363,7 @@ void waits_cancel(struct wait *wait) {
 		attempt->slots = WANTS_LEASE;
 	}
 	wait_free(wait);
-	nested_unlock(jobs->run->nested);
+	mutex_unlock(nested_mutex(jobs->run->nested));
 	run_wake(jobs->run);
 }
 
@@ -390,7 +386,7 @@ static void attempts_advance(struct added_jobs *jobs) {
 // Takes a wait that is over out of the list. Returns the wait, or NULL if no wait is over.
 static struct wait *take_over(struct added_jobs *jobs) {
 	struct wait *found = NULL;
-	nested_lock(jobs->run->nested);
+	FP_HOLD(nested_mutex(jobs->run->nested));
 	attempts_advance(jobs);
 	list_for_each_entry(&jobs->waits, struct wait, wait, link) {
 		bool returned = wait->state == RETURNS && (wait->attempt->slots == KEEPS_SLOTS || wait->attempt->nwaits > 0);
@@ -403,7 +399,6 @@ static struct wait *take_over(struct added_jobs *jobs) {
 			break;
 		}
 	}
-	nested_unlock(jobs->run->nested);
 	return found;
 }
 

@@ -64,26 +64,21 @@ static struct known *find(const struct former_run *former, const char *batch, co
 	return number != MAP_NONE ? &former->known[number] : NULL;
 }
 
-// Returns the index of the batch or the command in `known`, to which it is added if there is room; or MAP_NONE.
-static uint32_t index_of(struct former_run *former, const char *batch, const char *command, size_t len) {
-	struct buf key = BUF_INIT;
-	add_key(&key, batch, command, len);
-	size_t key_len = key.len;
-	uint32_t number = map_get(&former->by_key, buf_str(&key), key_len);
-	if (number != MAP_NONE || former->n >= FORMER_MOST) {
-		buf_fini(&key);
-		return number;
+// Adds the time to the batch, or with `command` to that command of the batch; a new one is kept only if there is room.
+static void add(struct former_run *former, const char *batch, const char *command, size_t len, uint64_t time, bool is_end) {
+	struct known *known = find(former, batch, command, len);
+	if (!known && former->n < FORMER_MOST) {
+		struct buf key = BUF_INIT;
+		add_key(&key, batch, command, len);
+		grow_array(&former->known, &former->cap, former->n + 1, sizeof(*former->known));
+		known = &former->known[former->n];
+		size_t key_len = key.len;
+		*known = (struct known){.key = buf_take(&key)};
+		map_add(&former->by_key, known->key, key_len, (uint32_t)former->n++);
 	}
-	grow_array(&former->known, &former->cap, former->n + 1, sizeof(*former->known));
-	former->known[former->n] = (struct known){.key = buf_take(&key)};
-	map_add(&former->by_key, former->known[former->n].key, key_len, (uint32_t)former->n);
-	return (uint32_t)former->n++;
-}
-
-static void add(struct former_run *former, uint32_t index, uint64_t time, bool is_end) {
-	if (index != MAP_NONE) {
-		former->known[index].all.time += time;
-		former->known[index].all.n += is_end;
+	if (known) {
+		known->all.time += time;
+		known->all.n += is_end;
 	}
 }
 
@@ -94,9 +89,9 @@ void former_run_on_event(void *arg, const struct event *event) {
 		return;
 	}
 	uint64_t time = result_wall(&end->result) * (end->nslots > 0 ? end->nslots : 1);
-	add(former, index_of(former, end->id.batch, NULL, 0), time, end->next == NEXT_NOTHING);
+	add(former, end->id.batch, NULL, 0, time, end->next == NEXT_NOTHING);
 	if (end->command) {
-		add(former, index_of(former, end->id.batch, end->command, end->command_len), time, end->next != NEXT_RETRY);
+		add(former, end->id.batch, end->command, end->command_len, time, end->next != NEXT_RETRY);
 	}
 }
 

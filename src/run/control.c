@@ -92,7 +92,7 @@ static void close_name(struct control *control) {
 
 // ---- clients ----
 
-// Adds a client with its request, or returns false if the frame is none. control_tick() answers it later, because nested_lock() is held here.
+// Adds a client with its request, or returns false if the frame is none. control_tick() answers it later, because nested_mutex() is held here.
 static bool take_over(void *arg, const struct frame *frame, const char *text, int fd) {
 	static const char many[] = "too many programs wait for its answer";
 	struct control *control = arg;
@@ -245,7 +245,7 @@ static void begin_wait(struct control_client *client) {
 // Ends the running attempts of the added job `id` or, if `id` is 0, of the batch, except attempt `number`. Returns whether there were any.
 static bool cancel_attempts(struct run *run, uint64_t id, const struct batch *batch, uint64_t number) {
 	bool found = false;
-	nested_lock(run->nested);
+	FP_HOLD(nested_mutex(run->nested));
 	for (struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt));) {
 		const struct job *job = attempt->job;
 		bool is_meant = id > 0 ? job->added && job->item.seq == id : job->batch == batch && attempt->number != number;
@@ -255,7 +255,6 @@ static bool cancel_attempts(struct run *run, uint64_t id, const struct batch *ba
 			found = true;
 		}
 	}
-	nested_unlock(run->nested);
 	return found;
 }
 
@@ -314,13 +313,13 @@ static void on_request(struct control_client *client) {
 		refuse(client, "the run was started by another version of fairpar");
 		return;
 	}
-	nested_lock(run->nested);
+	mutex_lock(nested_mutex(run->nested));
 	const struct live_attempt *attempt = nested_find(run->nested, request->a);
 	if (attempt && attempt->nonce == request->b) {
 		client->attempt = request->a;
 		client->by = attempt->job->item.seq;
 	}
-	nested_unlock(run->nested);
+	mutex_unlock(nested_mutex(run->nested));
 	if (client->attempt == 0 && !client->is_outside) {
 		refuse(client, "the job that asks has ended");
 		return;

@@ -19,7 +19,7 @@ enum { NAME_MAX_SHOWN = 60, COMMAND_MAX_SHOWN = 200 };
 struct run_status {
 	struct run *run;
 	uint64_t now;
-	const struct run_stats *stats;  // to be read with publish_lock()
+	const struct run_stats *stats;  // to be read with publish_mutex()
 	uint64_t queued[STATS_BATCHES + 1], running[STATS_BATCHES + 1]; // for each of stats->batches: queued jobs, running attempts
 	struct buf hosts, waits;
 	struct buf *out;
@@ -33,9 +33,8 @@ static size_t index_of(const struct run_status *status, const char *batch) {
 
 static void add_queued(void *arg, const struct queue_view *view) {
 	struct run_status *status = arg;
-	publish_lock(status->run);
+	FP_HOLD(publish_mutex(status->run));
 	status->queued[index_of(status, view->name)] += view->queued;
-	publish_unlock(status->run);
 }
 
 static const char *name_of(const struct stats_batch *batch) {
@@ -190,16 +189,16 @@ void control_status(struct run *run, bool json, struct buf *out) {
 	struct run_status *status = NEW(struct run_status);
 	*status = (struct run_status){.run = run, .now = now_ns(), .stats = publish_stats(run), .out = out};
 	hosts_view(run->hosts, json ? add_host_json : add_host_text, &status->hosts);
-	nested_lock(run->nested);
+	mutex_lock(nested_mutex(run->nested));
 	waits_each(run->added_jobs, json ? add_wait_json : add_wait_text, &status->waits);
 	pool_each_queue(run->pool, add_queued, status);
-	publish_lock(run);
+	mutex_lock(publish_mutex(run));
 	for (const struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt));) {
 		++status->running[index_of(status, attempt->id.batch)];
 	}
 	(json ? add_json : add_text)(status);
-	publish_unlock(run);
-	nested_unlock(run->nested);
+	mutex_unlock(publish_mutex(run));
+	mutex_unlock(nested_mutex(run->nested));
 	buf_fini(&status->hosts);
 	buf_fini(&status->waits);
 	free(status);

@@ -23,7 +23,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdint.h>
 #include <unistd.h>
 

@@ -17,8 +17,6 @@
 #include "slots/client.h"
 
 #include <errno.h>
-#include <string.h>
-#include <unistd.h>
 
 // While other clients wait, a lease is used for further jobs until the run has held it for so long; then it goes back when a job ends. If
 // each job needed a new lease, a job of 0.95 ms (/bin/true) would cost 0.12 ms more (tests/bench/run slots).

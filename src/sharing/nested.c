@@ -110,12 +110,8 @@ struct live_attempt *nested_next(const struct nested *nested, const struct live_
 	return next == &nested->attempts ? NULL : list_entry(next, struct live_attempt, link);
 }
 
-void nested_lock(struct nested *nested) {
-	mutex_lock(&nested->lock);
-}
-
-void nested_unlock(struct nested *nested) {
-	mutex_unlock(&nested->lock);
+mutex *nested_mutex(struct nested *nested) {
+	return &nested->lock;
 }
 
 static void set_slots(struct nested *nested, unsigned slots) {
@@ -230,11 +226,9 @@ static void end_loans(struct nested *nested, uint64_t now) {
 // ---- slots beyond those of the jobs ----
 
 // Runs an item WORK_LENT, which has got a slot: lends the slot until the item is told to end.
-static enum work_status lend(struct worker *worker, struct queue *queue, void *data, size_t size) {
+static enum work_status lend(struct worker *worker, struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
 	struct nested *nested = *(struct nested **)data;
 	struct lending lending = {.slot = worker_slot(worker)};
-	(void)queue;
-	(void)size;
 	FP_HOLD(&nested->lock);
 	--nested->submitted;
 	wakeup_post(nested->wake_fd);
@@ -257,10 +251,8 @@ unsigned nested_lent(struct nested *nested) {
 	return lent;
 }
 
-static void drop(struct queue *queue, void *data, size_t size) {
+static void drop(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
 	struct nested *nested = *(struct nested **)data;
-	(void)queue;
-	(void)size;
 	FP_HOLD(&nested->lock);
 	--nested->submitted;
 }

@@ -7,10 +7,10 @@
 #pragma once
 
 #include "base/atomic.h"
-#include "base/attr.h"
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/list.h"
+#include "base/sync.h"
 #include "job/event.h"
 #include "slots/controller.h"
 #include "slots/lease.h"
@@ -49,7 +49,7 @@ struct live_attempt {
 	atomic_int pid;           // of its process; 0: not started yet
 	atomic_bool awaited;      // another job waits for this one (memory_claim.awaited)
 
-	// these change: by nested.c, the last two by waits.c; with nested_lock()
+	// these change: by nested.c, the last two by waits.c; with nested_mutex()
 	bool leased;              // its slot is a lease in the table of nested.c: since a fairpar in it connected, until nobody uses the slot
 	unsigned nwaits;          // waits that are under way
 	enum {
@@ -109,10 +109,9 @@ unsigned nested_lent(struct nested *nested);
 void nested_add_polls(struct nested *nested, struct polls *polls);
 uint64_t nested_tick(struct nested *nested, const struct polls *polls);
 
-// Lock and unlock the table of the attempts that run. With the lock no attempt leaves the table, so its worker may be passed to
-// pool_submit().
-void nested_lock(struct nested *nested);
-void nested_unlock(struct nested *nested);
+// Returns the mutex of the table of the attempts that run. While it is locked no attempt leaves the table, so its worker may be
+// passed to pool_submit().
+mutex *nested_mutex(struct nested *nested);
 
 // Returns the attempt of that number, or NULL if none runs. With the lock.
 struct live_attempt *nested_find(const struct nested *nested, uint64_t number);

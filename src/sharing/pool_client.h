@@ -6,8 +6,6 @@
 #include "base/buf.h"
 #include "slots/client.h"
 
-#include <stdbool.h>
-
 struct options;
 
 enum { EXIT_NO_SLOT = 75 }; // of --pool-wait: EX_TEMPFAIL of sysexits.h

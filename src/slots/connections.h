@@ -3,7 +3,6 @@
 
 #pragma once
 
-#include "base/attr.h"
 #include "base/io.h"
 #include "base/sync.h"
 #include "slots/session.h"

@@ -12,7 +12,6 @@
 #include "pipe/block.h"
 #include "sharing/nested.h"
 #include "template/command.h"
-#include "warm/warm.h"
 
 struct sshlogin;
 

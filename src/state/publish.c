@@ -78,12 +78,8 @@ struct run_stats *publish_stats(struct run *run) {
 	return run->publisher->stats;
 }
 
-void publish_lock(struct run *run) {
-	mutex_lock(&run->publisher->lock);
-}
-
-void publish_unlock(struct run *run) {
-	mutex_unlock(&run->publisher->lock);
+mutex *publish_mutex(struct run *run) {
+	return &run->publisher->lock;
 }
 
 // Hands the event to all subscribers. With the lock.

@@ -17,11 +17,10 @@
 void publish_open(struct run *run);
 void publish_close(struct run *run);
 
-// Returns the statistics so far, borrowed until publish_close(). To be read between publish_lock() and publish_unlock(), which keep
-// all other threads from publishing, or once no job runs.
+// Returns the statistics so far, borrowed until publish_close(). To be read while publish_mutex() is locked, so that no other thread
+// publishes, or once no job runs.
 struct run_stats *publish_stats(struct run *run);
-void publish_lock(struct run *run);
-void publish_unlock(struct run *run);
+mutex *publish_mutex(struct run *run);
 
 // Adds a subscriber: for each event `fn` is called with `arg`, which is borrowed until publish_end() has returned; for EVENT_OUTPUT
 // only if `wants_output`. To be called before publish_begin().

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "base/atomic.h"
-#include "base/attr.h"
 #include "base/io.h"
 #include "base/sync.h"
 #include "cli/options.h"

@@ -8,8 +8,6 @@
 #include "shell/reader.h"
 #include "shell/shell.h"
 
-#include <stdio.h>
-
 // ---- tokens ----
 
 static void parts_add(struct parts *parts, struct part part) {

@@ -4,7 +4,6 @@
 
 #pragma once
 
-#include "base/attr.h"
 #include "process/child.h"
 
 enum warm_mode {

@@ -571,8 +571,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 static void go_on(struct xargs_run *run, struct worker *from) {
 	static const struct work_type type = {.name = "command line", .run = run_item};
 	struct work work = {.type = &type, .data = "", .size = 0};
-	enum submit_status ignored = pool_submit(run->pool, run->queue, from, &work, 1); // refused if the run was stopped
-	(void)ignored;
+	(void)!pool_submit(run->pool, run->queue, from, &work, 1); // refused if the run was stopped
 }
 
 // ---- the loop ----

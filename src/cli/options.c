@@ -61,12 +61,10 @@ static void read_number(struct parser *parser, const char *rest) {
 static int read_name(struct parser *parser, const char *word) {
 	const char *name = word + 2, *value = strchr(name, '='), *suggestion = NULL;
 	size_t len = value ? (size_t)(value++ - name) : strlen(name);
-	char *names = NULL;
+	FP_CLEANUP(free_later) char *names = NULL;
 	enum option_match match = option_find_long(name, len, &parser->id, &names, &suggestion);
 	if (match != MATCH_OPTION) {
-		refuse_name(match, text_show(word, len > 0 ? len + 2 : strlen(word)), names, suggestion);
-		free(names);
-		return -1;
+		return refuse_name(match, text_show(word, len > 0 ? len + 2 : strlen(word)), names, suggestion);
 	}
 	enum value_way way = option_value_way(&option_table[parser->id]);
 	if (value && way == VALUE_NEVER) {

@@ -107,10 +107,9 @@ static void report_missing(struct gate *gate, const char *option) {
 static void check_load(struct gate *gate, struct buf *why) {
 	const char *option = gate->run->options->load;
 	uint64_t load;
-	char *error;
+	FP_CLEANUP(free_later) char *error = NULL;
 	if (option && slots_watch_changed(&gate->load_file) && load_parse(option, &gate->max_load, &error) != 0) {
 		diag_warn("%s; the limit stays at %g", error, gate->max_load);
-		free(error);
 	}
 	if (option && sysload_load(&load)) {
 		sysload_add_load(why, load, gate->max_load);
@@ -255,13 +254,12 @@ static void reread_jobs(struct gate *gate) {
 	bool changed = slots_watch_changed(&gate->jobs_file);
 	mutex_unlock(&gate->lock);
 	unsigned slots;
-	char *error;
+	FP_CLEANUP(free_later) char *error = NULL;
 	if (!changed || run->leases || run->jobserver) { // with leases or a jobserver the slots are not only this run's
 		return;
 	}
 	if (slots_parse(gate->jobs, run->job_fds, &slots, &error) != 0) {
 		diag_warn("%s; the number of jobs stays as it is", error);
-		free(error);
 		return;
 	}
 	unsigned limit = slots_limit(run->job_fds);

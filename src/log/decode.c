@@ -396,7 +396,7 @@ static void read_fields(struct log_reader *reader, struct event *event) {
 // Completes the end of an attempt with the values of its start, and passes it on.
 static void publish_job_end(struct log_reader *reader, struct event *event) {
 	struct event_job_end *end = &event->u.job_end;
-	struct running_attempt *running = running_take(&reader->running, &end->id);
+	FP_CLEANUP(free_later) struct running_attempt *running = running_take(&reader->running, &end->id);
 	end->nslots = running ? running->start.nslots : 1;
 	end->source = running ? running->start.source : FROM_QUEUE;
 	if (running) {
@@ -407,7 +407,6 @@ static void publish_job_end(struct log_reader *reader, struct event *event) {
 	if (running && end->next == NEXT_RETRY) { // the job may end without another attempt
 		running_add(&reader->running, &running->start, event->at);
 	}
-	free(running);
 }
 
 // Passes an event on that was read without an error.

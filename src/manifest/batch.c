@@ -161,7 +161,7 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 		return none;
 	}
 	const char **values = arena_alloc(&loader->manifest->arena, node->n * sizeof(*values));
-	struct map seen = MAP_INIT;
+	FP_CLEANUP(map_fini) struct map seen = MAP_INIT;
 	size_t nerrors = loader->diagnostics->nerrors;
 	for (uint32_t i = 0; i < node->n && !diagnostics_are_full(loader->diagnostics); ++i) {
 		const struct node *value = node->items[i];
@@ -177,7 +177,6 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 		}
 		values[i] = value->text;
 	}
-	map_fini(&seen);
 	return nerrors == loader->diagnostics->nerrors ? (struct manifest_texts){values, node->n} : none;
 }
 

@@ -47,7 +47,7 @@ size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair *
 		most += env->n;
 	}
 	struct manifest_pair *pairs = xcalloc(most + 1, sizeof(*pairs));
-	struct map numbers = MAP_INIT;
+	FP_CLEANUP(map_fini) struct map numbers = MAP_INIT;
 	while (nlayers > 0) {
 		const struct manifest_env *layer = layers[--nlayers];
 		for (size_t i = 0; i < layer->n; ++i) {
@@ -55,7 +55,6 @@ size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair *
 			pairs[had != MAP_NONE ? had : n++] = layer->pairs[i];
 		}
 	}
-	map_fini(&numbers);
 	*ret_pairs = pairs;
 	return n;
 }

@@ -78,7 +78,7 @@ static int open_own(int fd) {
 static void child_try(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
 	const struct child_config *config = child->config;
 	struct children *children = child->children;
-	int in = -1, out = -1, err = -1;
+	FP_CLEANUP(fd_close) int in = -1, out = -1, err = -1;
 	if (!config->output_reader) {
 		out = open_own(STDOUT_FILENO);
 		err = open_own(STDERR_FILENO);
@@ -109,9 +109,6 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 		};
 		child->running.pid = spawn_program(&spawning, config->starter, &child->fds[END].fd, ret_error);
 	}
-	fd_close(&in);
-	fd_close(&out);
-	fd_close(&err);
 	if (ret_error->error) {
 		fd_close(&child->fds[IN].fd);
 		fd_close(&child->fds[STREAM_OUT].fd);

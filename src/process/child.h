@@ -112,15 +112,12 @@ struct child_view {
 	uint64_t start;
 	const char *label;   // job label given to child_run(), valid during the call
 	const char *last;    // the last line of its output, valid during the call, or NULL; see output_reader.last_line
-	int stop_signal;     // for children_each_stopped(): the signal that has stopped the child
+	int stop_signal;     // with `stopped_only`: the signal that has stopped the child
 };
 
-// Calls fn for each running child, outside of all locks.
-void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg);
-
-// Calls fn, outside of all locks, for each child that has been stopped since the last call, unless children_suspend_young() has
-// stopped it.
-void children_each_stopped(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg);
+// Calls fn for each running child, outside of all locks. With `stopped_only`: for each child that has been stopped since the last such
+// call, unless children_suspend_young() has stopped it.
+void children_each(struct children *children, bool stopped_only, void (*fn)(void *arg, const struct child_view *), void *arg);
 
 // ---- for some children and not all; from the event loop ----
 

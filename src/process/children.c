@@ -113,9 +113,8 @@ struct children *children_create(const struct term_seq *seq) {
 	memory_init(&children->memory);
 	spawn_world_init(&children->world);
 	children->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	FP_CLEANUP(fd_close) int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	children->has_terminal = terminal >= 0;
-	fd_close(&terminal);
 	// Orphans of jobs become children of this process, not of init, so that they can be found. If a sandbox forbids this, orphans that
 	// have left the group of their job cannot be found.
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -564,8 +563,7 @@ void child_views_take(struct child_view *views, size_t n, void (*fn)(void *arg, 
 	free(views);
 }
 
-static void visit(struct children *children, bool stopped_only, void (*fn)(void *arg, const struct child_view *),
-                  void *arg) {
+void children_each(struct children *children, bool stopped_only, void (*fn)(void *arg, const struct child_view *), void *arg) {
 	struct child_view *views = NULL;
 	size_t cap = 0, n = 0;
 	mutex_lock(&children->lock);
@@ -586,14 +584,6 @@ static void visit(struct children *children, bool stopped_only, void (*fn)(void 
 	}
 	mutex_unlock(&children->lock);
 	child_views_take(views, n, fn, arg);
-}
-
-void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg) {
-	visit(children, /* stopped_only */ false, fn, arg);
-}
-
-void children_each_stopped(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg) {
-	visit(children, /* stopped_only */ true, fn, arg);
 }
 
 // ---- orphans ----

@@ -145,7 +145,7 @@ uint64_t proc_number(const char *dir, const char *path, const char *name, uint64
 }
 
 void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, void *arg) {
-	char *level = xstrdup(dir);
+	FP_CLEANUP(free_later) char *level = xstrdup(dir);
 	for (size_t len = strlen(level);;) {
 		fn(arg, level);
 		if (len <= mount_len || strcmp(level + mount_len, "/") == 0) { // "/" is the root group, whose directory is the mount point
@@ -155,7 +155,6 @@ void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, v
 		len = slash ? (size_t)(slash - level) : mount_len;
 		level[len] = '\0';
 	}
-	free(level);
 }
 
 void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_dir_fn *fn, void *arg) {

@@ -269,7 +269,7 @@ static void draw(struct status_display *display, uint64_t now) {
 	rows.room = !known || size.ws_row <= 1 ? 22 : size.ws_row > 2 ? size.ws_row - 2u : 1;
 	display->form.width = rows.columns;
 	if (display->has_rows) {
-		children_each(display->run->children, add_row, &rows);
+		children_each(display->run->children, /* stopped_only */ false, add_row, &rows);
 		hosts_each(display->run->hosts, add_row, &rows);
 	}
 	mutex_lock(publish_mutex(display->run));

@@ -168,7 +168,7 @@ static void add_start(struct attempts *all, const struct event_job_start *start,
 }
 
 static void add_end(struct attempts *all, const struct event_job_end *end, uint64_t at) {
-	struct running_attempt *running = running_take(&all->running, &end->id);
+	FP_CLEANUP(free_later) struct running_attempt *running = running_take(&all->running, &end->id);
 	const struct result *result = &end->result;
 	if (running || result->start > 0) { // otherwise the attempt never ran
 		struct attempt_span attempt = {
@@ -184,7 +184,6 @@ static void add_end(struct attempts *all, const struct event_job_end *end, uint6
 		};
 		put(all, &attempt, running);
 	}
-	free(running);
 }
 
 void attempt_add_command(struct buf *buf, const char *before, const struct attempt_span *attempt, size_t max) {

@@ -135,7 +135,7 @@ static int open_leases(struct run *run) {
 		jobserver_slots_hide(run->context);
 	}
 	struct slots_bounds bounds;
-	char *why;
+	FP_CLEANUP(free_later) char *why = NULL;
 	bool is_limited = options->jobs || (run->manifest && run->manifest->slots);
 	unsigned slots = is_limited ? run->slots_bounds.most : 0, most;
 	if (run_is_serial(run)) {
@@ -146,7 +146,6 @@ static int open_leases(struct run *run) {
 	unsigned asked = slots;
 	enum jobserver_found found = jobserver_slots_connect(options, &most, &run->jobserver, &why);
 	if (found == JOBSERVER_CLIENT) {
-		free(why);
 		unsigned there = limit_shared_slots(run, most);
 		set_slots(run, slots > 0 && slots < there ? slots : there);
 		run->slots_shared = run->slots != asked;
@@ -168,7 +167,6 @@ static int open_leases(struct run *run) {
 		set_slots(run, 1);
 		auto_slots_close(run);
 	}
-	free(why);
 	return result;
 }
 

@@ -153,7 +153,7 @@ static void answer_signal(struct run *run, int signal) {
 		break;
 	case SIGUSR1:
 		children_await_starts(run->children);
-		children_each(run->children, list_child, &now);
+		children_each(run->children, /* stopped_only */ false, list_child, &now);
 		hosts_each(run->hosts, list_child, &now);
 		hosts_show(run->hosts);
 		if (run->auto_slots) {

@@ -317,9 +317,8 @@ void jobserver_slots_hide(struct context *context) {
 		struct jobserver_flags flags;
 		jobserver_parse(getenv(variables[i]), &flags);
 		if (flags.form != JOBSERVER_NONE) {
-			char *bare = jobserver_set_flags(getenv(variables[i]), NULL);
+			FP_CLEANUP(free_later) char *bare = jobserver_set_flags(getenv(variables[i]), NULL);
 			context_set_env(context, variables[i], bare);
-			free(bare);
 		}
 		jobserver_flags_fini(&flags);
 	}

@@ -278,7 +278,7 @@ static int list_others(struct semaphore *s, struct others *ret_others, struct bu
 // Unlocks the semaphore, and sleeps until one of the others has closed its file.
 static enum semaphore_result sleep_unlocked(struct semaphore *s, const struct others *others, uint64_t deadline, struct buf *error) {
 	unlock(s);
-	struct pollfd *fds = xcalloc(others->n, sizeof(*fds));
+	FP_CLEANUP(free_later) struct pollfd *fds = xcalloc(others->n, sizeof(*fds));
 	for (size_t i = 0; i < others->n; ++i) {
 		fds[i] = (struct pollfd){.fd = others->at[i].fd}; // POLLHUP comes unasked
 	}
@@ -289,7 +289,6 @@ static enum semaphore_result sleep_unlocked(struct semaphore *s, const struct ot
 	if (ready < 0) {
 		fail(s, error, "wait for");
 	}
-	free(fds);
 	return ready > 0 ? SEMAPHORE_DONE : ready == 0 ? SEMAPHORE_TIMED_OUT : SEMAPHORE_ERROR;
 }
 

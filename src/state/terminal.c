@@ -174,6 +174,6 @@ static void note_stop(void *arg, const struct child_view *view) {
 
 void terminal_note_stops(struct run *run) {
 	if (run->terminal) {
-		children_each_stopped(run->children, note_stop, run);
+		children_each(run->children, /* stopped_only */ true, note_stop, run);
 	}
 }

@@ -192,11 +192,10 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 	fd_close(&ends[0]);
 	fd_close(&ends[1]);
 	fd_close(&object);
-	int probe = *ret_why ? -1 : pidfd_open_pid(server->pid); // jobs are waited for by pidfds
+	FP_CLEANUP(fd_close) int probe = *ret_why ? -1 : pidfd_open_pid(server->pid); // jobs are waited for by pidfds
 	if (!*ret_why && probe < 0) {
 		*ret_why = "the system has no pidfd_open()";
 	}
-	fd_close(&probe);
 	if (!*ret_why) {
 		*ret_why = read_reply(server, &reply) && reply.kind == WARM_READY ? unfit_text(reply.value) : unfit_text(-1);
 	}

@@ -295,7 +295,7 @@ static void set_option(struct xargs_options *options, int key, const char *value
 static bool is_foreign(const char *word) {
 	enum option_id id;
 	const char *nearest;
-	char *names = NULL;
+	FP_CLEANUP(free_later) char *names = NULL;
 	if (optopt != 0) { // an unknown letter, or a known option with a wrong argument
 		return optopt < LONG_ONLY && !strchr(short_options, optopt) && option_find_short((char)optopt, &id, &nearest) == MATCH_OPTION;
 	}
@@ -304,7 +304,6 @@ static bool is_foreign(const char *word) {
 	for (const struct option *option = long_options; option->name; ++option) {
 		found = found && strncmp(option->name, word + 2, len) != 0; // the word may be an abbreviation of several options
 	}
-	free(names);
 	return found;
 }
 

@@ -471,7 +471,7 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *state, const ch
 		report_spawn_error(run, name, &error);
 		return true;
 	}
-	int owned;
+	FP_CLEANUP(fd_close) int owned = -1;
 	struct child_config config = {
 		.path = path,
 		.argv = (char *const *)(uintptr_t)argv, // execve(2) does not change the strings
@@ -484,7 +484,6 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *state, const ch
 	};
 	struct result result;
 	child_run(run->children, &config, &result, &error);
-	fd_close(&owned);
 	if (result.outcome != OUTCOME_SPAWN_ERROR) {
 		handle_result(run, name, &result);
 	} else if (error.step == SPAWN_EXEC && error.error == E2BIG) {

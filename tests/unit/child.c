@@ -933,7 +933,7 @@ static void test_each(void) {
 	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"echo $$; while :; do sleep 1000; done"}, NULL};
 	thread t = run_beside(&w, argv);
 	struct child_view view = {.pid = 0};
-	children_each(w.children, note_view, &view);
+	children_each(w.children, /* stopped_only */ false, note_view, &view);
 	check(view.pid > 0 && view.start > 0);
 	children_kill_unlocked();
 	thread_join(t);
@@ -942,7 +942,7 @@ static void test_each(void) {
 	check_equal(w.result.outcome, OUTCOME_SIGNAL);
 	check_equal(w.result.term_signal, SIGKILL);
 	view.pid = 0;
-	children_each(w.children, note_view, &view);
+	children_each(w.children, /* stopped_only */ false, note_view, &view);
 	check_equal(view.pid, 0);
 	world_close(&w);
 }
@@ -996,7 +996,7 @@ static void test_expire(void) {
 	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"echo $$; while :; do sleep 1000; done"}, NULL};
 	thread t = run_beside(&w, argv);
 	struct child_view view = {.pid = 0};
-	children_each(w.children, note_view, &view);
+	children_each(w.children, /* stopped_only */ false, note_view, &view);
 	check_equal(children_expire(w.children, 1000 * NS_PER_S, now_ns()), view.start + 1000 * NS_PER_S);
 	check(children_expire(w.children, 1, now_ns()) == TIME_NEVER);
 	step_and_join(&w, t);
@@ -1017,14 +1017,14 @@ static void test_hold(void) {
 	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"echo $$; exec sleep 1000"}, NULL};
 	thread t = run_beside(&w, argv);
 	struct child_view view = {.pid = 0};
-	children_each(w.children, note_view, &view);
+	children_each(w.children, /* stopped_only */ false, note_view, &view);
 	check_equal(children_suspend_young(w.children, 1), 0);
 	check_equal(children_suspend_young(w.children, 0), 1);
 	while (!is_stopped(view.pid)) {
 		poll(NULL, 0, 1);
 	}
 	struct child_view seen = {.pid = 0};
-	children_each_stopped(w.children, note_view, &seen);
+	children_each(w.children, /* stopped_only */ true, note_view, &seen);
 	check_equal(seen.pid, 0); // nobody is told of it
 	check_equal(children_suspend_young(w.children, 1), 0);
 	while (is_stopped(view.pid)) {
@@ -1044,12 +1044,12 @@ static void test_stopped(void) {
 	thread t = run_beside(&w, argv);
 	struct child_view seen = {.pid = 0};
 	while (seen.pid == 0) {
-		children_each_stopped(w.children, note_view, &seen);
+		children_each(w.children, /* stopped_only */ true, note_view, &seen);
 		poll(NULL, 0, 1);
 	}
 	check_equal(seen.stop_signal, SIGTTIN);
 	struct child_view again = {.pid = 0};
-	children_each_stopped(w.children, note_view, &again);
+	children_each(w.children, /* stopped_only */ true, note_view, &again);
 	check_equal(again.pid, 0);
 	children_signal(w.children, SIGCONT);
 	thread_join(t);

@@ -283,7 +283,7 @@ static void add_wait(struct chrome *chrome, const struct event_wait *wait, uint6
 	}
 }
 
-// Adds a slice for a run in a job on the track of the lent slot: within the slice of the job, or of the run above, if the slot was theirs.
+// Adds a slice for a nested run, on its slot's track. If the slot was that of the job or of an outer nested run, it lies inside their slice.
 static void add_inner(struct chrome *chrome, const struct event_lent *lent) {
 	FP_CLEANUP(buf_fini) struct buf job = BUF_INIT;
 	unsigned tid = lent->id.slot < chrome->ntracks ? lent->id.slot : chrome->ntracks;

@@ -332,7 +332,7 @@ static void end_log(struct run *run, int status, int signal) {
 }
 
 static void free_all(struct run *run) {
-	screen_close(); // up to here messages begin on lines of their own
+	screen_close(); // only now: while the screen is open, a message begins a new line, even after output without a newline
 	end_summary_close(run);
 	explain_live_close(run);
 	status_display_close(run);

@@ -39,8 +39,8 @@ struct queued_item *reservation_cancel(struct worker *reserver, struct deferred 
 	reserver->reserved_queue = NULL;
 	group->reserver = NULL;
 	--pool->queued;
-	if (reserver->parked && !reserver->woken) {
-		idle_push(reserver);
+	if (reserver->runner->parked && !reserver->runner->woken) {
+		idle_push(reserver->runner);
 	}
 	group_wake(pool, group, deferred);
 	return item;

@@ -1,4 +1,4 @@
-// What is done once the pool's lock was given back: waking and starting workers, calling hooks.
+// What is done once the pool's lock was given back: waking and starting threads, calling hooks.
 
 #include "engine/internal.h"
 
@@ -120,7 +120,7 @@ void deferred_run(struct pool *pool, struct deferred *deferred) {
 				cond_signal(&now.wake[group]->wake);
 			}
 			if (now.start[group]) {
-				worker_start(now.start[group], deferred);
+				runner_start(now.start[group], deferred);
 			}
 		}
 		fd_close(&now.close_fd);

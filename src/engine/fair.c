@@ -389,12 +389,8 @@ static void serve(const struct fair *fair, struct fair_queue *queue, uint64_t tu
 	}
 }
 
-// Takes back what the queue was charged for `slots` slots since `start`, which it did not need after all.
-static void unserve(struct fair *fair, struct fair_queue *queue, uint64_t slots, uint64_t start, uint64_t now) {
-	if (slots == 0) {
-		return;
-	}
-	uint64_t units = slots * (!fair->time ? FAIR_TURN : before(start, now) ? now - start : 0);
+// Takes back `units` of what the queue, which unplace() has taken out, was charged.
+static void unserve(struct fair *fair, struct fair_queue *queue, uint64_t units) {
 	struct fair_tier *tier = queue->tier;
 	sum_subtract(&queue->virt, &queue->rem, units, queue->weight);
 	sum_subtract(&tier->clock, &tier->rem, units, tier->wanting + queue->weight);
@@ -700,7 +696,9 @@ static void release(struct fair *fair, struct fair_queue *queue, uint32_t items,
 	unplace(fair, queue, now);
 	queue->running -= items;
 	queue->extra -= extra;
-	unserve(fair, queue, back, start, now);
+	if (back > 0) {
+		unserve(fair, queue, back * (!fair->time ? FAIR_TURN : before(start, now) ? now - start : 0));
+	}
 	place(fair, queue, now);
 }
 
@@ -735,6 +733,22 @@ void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64
 
 void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
 	charge(fair, queue, extra, extra, now);
+}
+
+void fair_correct(struct fair *fair, struct fair_queue *queue, uint32_t slots, int64_t more, uint64_t now) {
+	if (!fair->time || more == 0) {
+		return;
+	}
+	unplace(fair, queue, now);
+	if (more < 0) {
+		unserve(fair, queue, slots * (uint64_t)-more);
+	} else {
+		uint64_t units = slots * (uint64_t)more;
+		tokens_add(fair, units, is_lower(fair, queue->tier) ? units : 0);
+		sum_add(&queue->tier->clock, &queue->tier->rem, units, queue->tier->wanting + queue->weight);
+		sum_add(&queue->virt, &queue->rem, units, queue->weight);
+	}
+	place(fair, queue, now);
 }
 
 void fair_resume(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {

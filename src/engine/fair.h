@@ -203,6 +203,10 @@ void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uin
 // A wide item takes `extra` slots less, because it is about to be done. The queue does not get back what it was charged for these slots.
 void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
+// Under time: an item of the queue has used `slots` slots for `more` nanoseconds longer (negative: shorter) than it was charged for: charges
+// the difference. Does nothing otherwise.
+void fair_correct(struct fair *fair, struct fair_queue *queue, uint32_t slots, int64_t more, uint64_t now);
+
 // Undoes a fair_widen() that was made at `start`: the queue gets back what it was charged for the slots.
 void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now);
 

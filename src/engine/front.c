@@ -77,6 +77,7 @@ void front_give_back(struct worker *worker) {
 	}
 	worker->lending = KEEPS;
 	--group->lending;
+	group->lending_pending -= worker->state == PENDING;
 	group->running += worker->width;
 	fair_resume(&group->fair, &worker->queue->fair, worker->extra, now);
 	worker->away += now - worker->lent_at;
@@ -85,7 +86,9 @@ void front_give_back(struct worker *worker) {
 	}
 	--worker->queue->pins;
 	pool->surplus_reported = false;
-	cond_signal(&worker->wake); // it may be in worker_wait_end()
+	if (worker->runner) {
+		cond_signal(&worker->runner->wake); // it may be in worker_wait_end()
+	}
 	if (pool->config.hooks.returned) {
 		pool->config.hooks.returned(pool->config.hooks.arg, worker);
 	}

@@ -1,4 +1,4 @@
-// Worker groups: which worker is woken or started when there is work, and what happens when no thread can be had.
+// Groups: which thread is woken or started when there is work, and what happens when no thread can be had.
 
 #include "engine/internal.h"
 
@@ -9,21 +9,39 @@ uint64_t pool_now(const struct pool *pool) {
 	return pool->config.now ? pool->config.now(pool->config.hooks.arg) : now_ns();
 }
 
-static struct worker *worker_create(struct pool *pool, struct group *group) {
-	struct worker *worker = NEW(struct worker);
+struct worker *spare_take(struct pool *pool, struct group *group) {
+	struct worker *worker = group->spares;
+	if (worker) {
+		group->spares = worker->below;
+		return worker;
+	}
+	worker = NEW(struct worker);
 	worker->pool = pool;
 	worker->group = group;
 	worker->index = pool->nworkers;
-	worker->started = true;
-	cond_init(&worker->wake);
+	list_init(&worker->resumed);
 	grow_array(&pool->workers, &pool->workers_cap, pool->nworkers + 1, sizeof(pool->workers[0]));
 	pool->workers[pool->nworkers++] = worker;
 	return worker;
 }
 
-// Returns how many threads have an item that may use no slot, and so cannot take another item.
-static unsigned threads_away(const struct group *group) {
-	return group->lending + (group->reserver != NULL);
+void spare_give(struct worker *worker) {
+	worker->runner = NULL;
+	worker->below = worker->group->spares;
+	worker->group->spares = worker;
+}
+
+static struct runner *runner_create(struct pool *pool, struct group *group) {
+	struct runner *runner = NEW(struct runner);
+	runner->pool = pool;
+	runner->group = group;
+	runner->started = true;
+	runner->worker = spare_take(pool, group);
+	runner->worker->runner = runner;
+	cond_init(&runner->wake);
+	grow_array(&pool->runners, &pool->runners_cap, pool->nrunners + 1, sizeof(pool->runners[0]));
+	pool->runners[pool->nrunners++] = runner;
+	return runner;
 }
 
 void pool_ask_again(struct pool *pool) {
@@ -68,9 +86,9 @@ static void note_demand(struct pool *pool, const struct group *group, struct def
 	}
 }
 
-void idle_push(struct worker *worker) {
-	worker->below = worker->group->idle;
-	worker->group->idle = worker;
+void idle_push(struct runner *runner) {
+	runner->below = runner->group->idle;
+	runner->group->idle = runner;
 }
 
 static uint64_t next_due(const struct group *group) {
@@ -79,61 +97,80 @@ static uint64_t next_due(const struct group *group) {
 	return front < due ? front : due;
 }
 
-// True if a worker has to become the timer, or the timer has to wake earlier, for the next token of a rate [E14]. That is so only if a slot is free,
-// or one could be had by hooks.starving; else the worker whose item ends next looks for tokens.
+// True if a thread has to become the timer, or the timer has to wake earlier, for the next token of a rate [E14]. That is so only if a slot is free,
+// or one could be had by hooks.starving; else the thread whose item ends next looks for tokens.
 static bool needs_timer(const struct pool *pool, const struct group *group) {
 	bool is_free = group->running < group->fair.slots && (!group->reserver || !list_is_empty(&group->front));
 	bool can_be_had = pool->config.hooks.starving && group == &pool->groups[0];
 	return pool->has_rates && (is_free || can_be_had) && pool->dispatches && next_due(group) < (group->timer ? group->timer_due : TIME_NEVER);
 }
 
-bool timer_claim(struct worker *worker) {
-	struct group *group = worker->group;
-	if (group->timer || group->reserver == worker || !needs_timer(worker->pool, group)) {
+bool timer_claim(struct runner *runner) {
+	struct group *group = runner->group;
+	if (group->timer || group->reserver == runner->worker || !needs_timer(runner->pool, group)) {
 		return false;
 	}
-	group->timer = worker;
+	group->timer = runner;
 	group->timer_due = next_due(group);
 	return true;
 }
 
-static void wake_worker(struct pool *pool, struct group *group, struct deferred *deferred) {
-	if (pool->asker && (pool->asker->group == group || !group_is_for_last(group))) {
+static void note_wake(struct runner *runner, struct deferred *deferred) {
+	struct pool *pool = runner->pool;
+	runner->woken = true;
+	++pool->wakes;
+	deferred->wake[runner->group == &pool->groups[1]] = runner;
+	runner->group->waking = deferred->any = true;
+}
+
+// True if the group may have one more thread.
+static bool may_start_thread(const struct pool *pool, const struct group *group, bool for_timer) {
+	bool is_full = group->running >= group->fair.slots;
+	unsigned most = is_full ? group->running : group->fair.slots; // what runs may take more slots than there are now
+	most = pool->bound > 0 && group == &pool->groups[0] && pool->bound < most ? pool->bound : most;
+	most += threads_away(group) + (for_timer && is_full); // a timer takes no slot
+	return group->nthreads < most && (group->nthreads < group->thread_limit || group->nthreads <= threads_away(group));
+}
+
+static void wake_thread(struct pool *pool, struct group *group, bool resumes, bool has_work, struct deferred *deferred) {
+	if (pool->asker && !resumes && (pool->asker->group == group || !group_is_for_last(group))) {
 		if (group_is_for_last(group)) {
 			pool_ask_again(pool);
 		}
 		return;
 	}
-	size_t kind = group == &pool->groups[1];
-	bool for_timer = !group_has_work(pool, group); // no item may start: wakes the timer, to wake earlier, or a worker, to become the timer
-	bool for_reserver = !for_timer && group_is_for_reserver(group);
+	bool for_timer = !resumes && !has_work; // no item may start: wakes the timer, to wake earlier, or a thread, to become the timer
+	bool for_reserver = !resumes && has_work && group_is_for_reserver(group);
 	bool takes_timer = !group->idle || (for_timer && group->timer);
-	struct worker *worker = for_reserver ? group->reserver : takes_timer ? group->timer : group->idle;
-	if (for_reserver && !worker->parked) {
+	struct runner *runner = for_reserver ? group->reserver->runner : takes_timer ? group->timer : group->idle;
+	if (for_reserver && !runner->parked) {
 		return; // the reserver will look by itself
 	}
-	unsigned most = group->fair.slots + threads_away(group) + (for_timer && group->running >= group->fair.slots); // a timer takes no slot
-	if (worker) {
-		group->idle = worker == group->idle ? worker->below : group->idle;
-		group->timer = worker == group->timer ? NULL : group->timer;
-		worker->woken = true;
-		++pool->wakes;
-		deferred->wake[kind] = worker;
-	} else if (group->nthreads < most && (group->nthreads < group->thread_limit || group->nthreads <= threads_away(group))) {
+	if (runner) {
+		group->idle = runner == group->idle ? runner->below : group->idle;
+		group->timer = runner == group->timer ? NULL : group->timer;
+		note_wake(runner, deferred);
+	} else if (may_start_thread(pool, group, for_timer)) {
 		++group->nthreads;
-		deferred->start[kind] = worker_create(pool, group);
-	} else {
-		return;
+		deferred->start[group == &pool->groups[1]] = runner_create(pool, group);
+		group->waking = deferred->any = true;
+	} else if (resumes && pool->asker && pool->asker->group == group) {
+		pool_ask_again(pool); // no other thread is there: it takes the resumed item
 	}
-	group->waking = true;
-	deferred->any = true;
+}
+
+bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *deferred) {
+	bool resumes = !list_is_empty(&group->resumed), has_work = false;
+	if (group->waking || !(resumes || (has_work = group_has_work(pool, group)) || needs_timer(pool, group))) {
+		return false;
+	}
+	wake_thread(pool, group, resumes, has_work, deferred);
+	return true;
 }
 
 void group_wake(struct pool *pool, struct group *group, struct deferred *deferred) {
 	front_settle(group);
-	if (!group->waking && (group_has_work(pool, group) || needs_timer(pool, group))) {
-		wake_worker(pool, group, deferred);
-	} else if (pool->demand_known != DEMAND_ANY) {
+	if (!group_wake_thread(pool, group, deferred) && pool->demand_known != DEMAND_ANY) {
 		note_demand(pool, group, deferred);
 	}
 }
@@ -145,23 +182,42 @@ void groups_wake(struct pool *pool, struct deferred *deferred) {
 
 // ---- threads ----
 
-// To be called when a worker's thread could not be started (EAGAIN: the system allows no more threads). The group goes on with the
-// threads it has, if one of them can take items. If none can, the start is tried again when an item ends; if no item runs
-// that could end, fairpar ends with a message.
-static void worker_not_started(struct worker *worker, int error, struct deferred *deferred) {
-	struct pool *pool = worker->pool;
-	struct group *group = worker->group;
+// True if an item on slots may end by itself, or is still to be resumed.
+static bool any_item_goes_on(const struct pool *pool) {
+	for (unsigned i = 0; i < pool->nworkers; ++i) {
+		const struct worker *worker = pool->workers[i];
+		if (worker->queue && (worker->runner ? worker->lending == KEEPS : worker->state == PENDING)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+// To be called when a thread could not be started (EAGAIN: the system allows no more threads). The group goes on with the threads it has, if one of
+// them can take items; a reserver's takes those that are resumed, if there is no other [E18]. If none can, the start is tried again when an item ends
+// or is resumed; if there is no such item, fairpar ends with a message.
+static void runner_not_started(struct runner *runner, int error, struct deferred *deferred) {
+	struct pool *pool = runner->pool;
+	struct group *group = runner->group;
 	mutex_lock(&pool->lock);
-	worker->started = false;
+	const struct worker *reserver = group->reserver;
+	runner->started = false;
+	spare_give(runner->worker);
 	group->waking = false;
 	--group->nthreads;
 	bool alone = group->nthreads <= threads_away(group);
 	if (!alone) {
 		group->thread_limit = group->nthreads;
-		group_wake(pool, group, deferred); // a worker may have parked while this start was on its way
+		group_wake_thread(pool, group, deferred); // a thread may have parked while this start was on its way
+	} else if (reserver && !list_is_empty(&group->resumed)) {
+		alone = false;
+		group->reserver_serves = true;
+		if (reserver->runner->parked && !reserver->runner->woken) {
+			note_wake(reserver->runner, deferred);
+		}
 	} else {
 		pool->thread_retry = group;
-		alone = pool->groups[0].running + pool->groups[1].running == 0 && (!pool->groups[0].reserver || front_first(&pool->groups[0]));
+		alone = !any_item_goes_on(pool) && (!pool->groups[0].reserver || front_first(&pool->groups[0]));
 	}
 	bool first = !pool->warned_threads;
 	pool->warned_threads = true;
@@ -174,11 +230,11 @@ static void worker_not_started(struct worker *worker, int error, struct deferred
 	}
 }
 
-void worker_start(struct worker *worker, struct deferred *deferred) {
-	struct pool *pool = worker->pool;
-	int error = thread_start(&worker->thread, pool->worker_main, worker, pool->config.stack_bytes);
+void runner_start(struct runner *runner, struct deferred *deferred) {
+	struct pool *pool = runner->pool;
+	int error = thread_start(&runner->handle, pool->runner_main, runner, pool->config.stack_bytes);
 	if (error) {
-		worker_not_started(worker, error, deferred);
+		runner_not_started(runner, error, deferred);
 	}
 }
 
@@ -186,6 +242,5 @@ void worker_free(struct worker *worker) {
 	if (worker->scratch && worker->scratch_fini) {
 		worker->scratch_fini(worker->scratch);
 	}
-	cond_fini(&worker->wake);
 	free(worker);
 }

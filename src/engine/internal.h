@@ -9,7 +9,7 @@
 //	queue.c     the items that a queue holds, in memory and on disk
 //	registry.c  queues by name: open, remove, remember
 //	deferred.c  what is done after the lock is given back
-//	worker.c    a worker's thread: find an item, park, run
+//	worker.c    a thread: find an item, park, run, go on with another while the item is pending
 //	cancel.c    cancel and shut down
 //	lend.c      items that lend their slots, and those that are brought forward
 //	pool.c      the other calls from outside, and the design
@@ -61,25 +61,29 @@ struct extent {
 	size_t begin, end;       // what was not read back yet: the bytes from offset + begin to offset + end
 };
 
-// The items that were submitted, to their own queue, by items that ran on one worker.
+// The items that were submitted, to their own queue, by items of one worker.
 struct local {
 	struct list items;       // the newest at the end
 	struct list link;        // in queue->locals while `items` is not empty
 };
 
-// One of two groups of workers, with the queues that they serve: workers on slots, or dedicated threads.
+// One of two groups of threads and workers, with the queues that they serve: for slots, or dedicated threads.
 struct group {
 	struct fair fair;        // the fair choice among its queues; fair.slots is the number of slots
 	unsigned running;        // slots taken by running items
 	unsigned lending;        // items that lend their slots and are in no other count [E12]; their threads take no other items
+	unsigned lending_pending; // those of `lending` that are PENDING: they need no threads
 	unsigned waiting;        // those items of `lending` that are between worker_wait_begin() and worker_wait_end() [E17]
 	struct worker *reserver; // worker with a wide item that reserves the free slots for it [E9], or NULL; some items may pass it [E15]
 	struct list front;       // entries of struct front, the first one first
 	unsigned nthreads;
 	unsigned thread_limit;   // the most threads that there can be, set once a thread could not be started
-	bool waking;             // a worker was woken or started and has not had the lock since
-	struct worker *idle;     // stack of parked workers
-	struct worker *timer;    // parked worker outside of the stack that wakes at `timer_due`, for a queue with a rate [E14]; or NULL
+	bool waking;             // a thread was woken or started and has not had the lock since
+	struct runner *idle;     // stack of parked threads
+	struct runner *timer;    // parked thread outside of the stack that wakes at `timer_due`, for a queue with a rate [E14]; or NULL
+	struct list resumed;     // workers whose items are RESUMED, the first one first [E18]
+	bool reserver_serves;    // no thread is to be had for them but the reserver's
+	struct worker *spares;   // stack of workers without an item and without a thread
 	uint64_t timer_due;
 	uint64_t released;       // time of the last fair_release()
 };
@@ -94,20 +98,51 @@ struct front {
 
 enum lend_state { KEEPS, LENDS, RETURNS };
 
-struct worker {
+// A thread of the pool.
+struct runner {
 	struct pool *pool;
 	struct group *group;
-	struct worker *below;    // the next worker in the idle stack
+	struct worker *worker;   // for which it looks for an item, or runs one; only the thread changes it
+	struct worker *aside;    // the reserver, to which the thread comes back from a resumed item; or NULL
+	struct runner *below;    // the next one in the idle stack
 	cond wake;
 	bool woken;
 	bool parked;
-	bool started;            // `thread` has to be joined
+	bool started;            // `handle` has to be joined
+	bool may_start;          // hooks.gate has let it start an item, which it has not done yet; only the thread touches it, as the next two
+	bool wants_flush;        // worker_request_flush() was called
+	uint64_t gated;          // for struct facts: how long hooks.gate let no item start
+	thread handle;
+};
+
+// Where a worker's item is, from its start to its end [E18]. Enforced by worker_begin(), runner_let_go(), pool_resume(), runner_take():
+//
+//	worker_begin  -> RUNNING         run or resume returns WORK_PENDING: -> PENDING; another status: the end
+//	RUNNING       -> RESUMED_EARLY   pool_resume()
+//	RESUMED_EARLY -> RESUMED         run or resume returns WORK_PENDING; another status: the end
+//	PENDING       -> RESUMED         pool_resume()
+//	RESUMED       -> RUNNING         a thread takes it, and calls resume
+enum work_state {
+	RUNNING,                 // on worker->runner
+	RESUMED_EARLY,           // on worker->runner, and pool_resume() was called meanwhile
+	PENDING,                 // without a thread
+	RESUMED,                 // without a thread, in group->resumed
+};
+
+struct worker {
+	struct pool *pool;
+	struct group *group;
+	struct runner *runner;   // whose `worker` or `aside` it is; NULL: none
+	struct worker *below;    // the next one in group->spares
+	struct list resumed;     // in group->resumed
 	unsigned index;          // its index in pool->workers
-	thread thread;
-	void *scratch;           // for the pool's owner (worker_scratch()); only the worker touches it
+	void *scratch;           // for the pool's owner (worker_scratch()); only the thread touches it
 	void (*scratch_fini)(void *);
-	// the running item; read by the worker without the lock
+	// the running item; read by the thread without the lock
 	struct queue *queue;     // NULL: none
+	enum work_state state;
+	bool has_run;            // `run` was called: `resume` is next
+	uint64_t took;           // worker_set_took(); TIME_NEVER: not called
 	struct queued_item *item; // the running item, or the item of reserved_queue, which waits for its slots
 	unsigned slot;           // number in pool->numbers
 	enum lend_state lending;    // RETURNS: `back` is in group->front
@@ -122,7 +157,6 @@ struct worker {
 	unsigned flags;          // flags and id of the item
 	uint64_t id;
 	struct facts facts;
-	bool wants_flush;        // worker_request_flush() was called; only the worker touches it
 	struct fair_job job;     // the running item, for the fair choice under time
 };
 
@@ -179,7 +213,7 @@ struct pool {
 	struct pool_config config; // constant; how many slots there are now is in groups[0].fair.slots
 	struct group groups[2];  // [0]: on slots, [1]: dedicated threads
 	bool shut;
-	void *(*worker_main)(void *); // worker_main(), as a pointer: group.c, which starts the threads, does not call files below it
+	void *(*runner_main)(void *); // runner_main(), as a pointer: group.c, which starts the threads, does not call files below it
 	bool started, paused, quit;
 	const struct worker *passing; // with one_by_one: the worker whose item must pass or end before the next is dispatched; or NULL
 	bool dispatches;         // started, not paused, and `passing` is NULL
@@ -188,7 +222,7 @@ struct pool {
 	cond idle_cond;          // signalled when `idle` or `callers` changes
 	unsigned callers;        // threads from outside that run deferred actions
 	struct group *thread_retry; // group with work for which no thread could be started; or NULL
-	struct worker *asker;    // worker that asks hooks.gate, for all workers, or waits to ask again; or NULL
+	struct runner *asker;    // thread that asks hooks.gate, for all, or waits to ask again; or NULL
 	bool asks_again;         // the asker is to ask again now
 	uint64_t queued;         // items that have not started
 	uint64_t dispatched, wakes;
@@ -198,6 +232,10 @@ struct pool {
 	struct worker **workers; // by index
 	size_t workers_cap;
 	unsigned nworkers;
+	struct runner **runners; // all that were ever to be started
+	size_t runners_cap;
+	unsigned nrunners;
+	unsigned bound;          // most threads on slots, without those away (threads_away()); 0: as many as slots
 
 	struct list queues, zombies; // zombies: removed, but not freed yet
 	uint64_t nqueues;        // queues whose hooks.removed has not returned
@@ -222,7 +260,7 @@ struct pool {
 // Deferred actions: what is left to do once the lock is given back.
 struct deferred {
 	bool any;                // one of the other fields is set
-	struct worker *wake[2], *start[2]; // by group
+	struct runner *wake[2], *start[2]; // by group
 	struct queue *removed;
 	struct queue *low;
 	bool low_all;
@@ -304,25 +342,38 @@ uint64_t group_demand(const struct pool *pool, const struct group *group, uint64
 // Has hooks.gate asked again now, if a worker waits to ask it again: the answer may have changed.
 void pool_ask_again(struct pool *pool);
 
-// Chooses a worker to wake or to start if one is needed [E3]; or has hooks.starving called if the demand has risen [E16].
+// Chooses a thread to wake or to start if one is needed [E3]. Leads to no other deferred actions. Returns whether one was needed.
+bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *deferred);
+
+// As group_wake_thread(), after front_settle(); or has hooks.starving called if the demand has risen [E16].
 void group_wake(struct pool *pool, struct group *group, struct deferred *deferred);
 void groups_wake(struct pool *pool, struct deferred *deferred);
 
-// Puts a parked worker on top of the stack.
-void idle_push(struct worker *worker);
+// Returns how many threads have an item that may use no slot, or wait to gather slots for one, and so cannot take another item; and how many resumed
+// items need a thread that takes no slot.
+static inline unsigned threads_away(const struct group *group) {
+	return group->lending - group->lending_pending + (group->reserver != NULL);
+}
 
-// Makes the worker, which is about to park, the group's timer if it needs one and has none. Returns whether it did.
-bool timer_claim(struct worker *worker);
+// Puts a parked thread on top of the stack.
+void idle_push(struct runner *runner);
 
-// Starts the thread of a worker that group_wake() chose; without the lock.
-void worker_start(struct worker *worker, struct deferred *deferred);
+// Takes a spare worker of the group, or makes one; and gives it back when it has no item.
+struct worker *spare_take(struct pool *pool, struct group *group);
+void spare_give(struct worker *worker);
 
-// Frees the worker and its scratch, when its thread was joined or never started.
+// Makes the thread, which is about to park, the group's timer if it needs one and has none. Returns whether it did.
+bool timer_claim(struct runner *runner);
+
+// Starts a thread that group_wake_thread() chose; without the lock.
+void runner_start(struct runner *runner, struct deferred *deferred);
+
+// Frees the worker and its scratch.
 void worker_free(struct worker *worker);
 
 // ---- lend.c ----
 
-// Makes the workers in worker_wait_end() look whether they may still wait.
+// Makes the threads in worker_wait_end() look whether they may still wait.
 void waiting_wake(struct pool *pool);
 
 // ---- queue.c ----
@@ -400,8 +451,8 @@ void pool_become_idle(struct pool *pool);
 
 // ---- worker.c ----
 
-// The thread of a worker.
-void *worker_main(void *arg);
+// A thread's main function.
+void *runner_main(void *arg);
 
 // Gives back the token of the worker's item, which is not going to run, unless another item has taken the next token.
 void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now);

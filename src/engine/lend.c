@@ -18,6 +18,7 @@ void pool_lend(struct pool *pool, struct worker *worker) {
 	} else if (worker->lending == KEEPS) {
 		uint64_t now = pool_now(pool);
 		++group->lending;
+		group->lending_pending += worker->state == PENDING;
 		++queue->pins;
 		group->running -= worker->width;
 		worker->lent_at = now;
@@ -83,15 +84,15 @@ void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal)
 	mutex_lock(&pool->lock);
 	// a pool that was shut may lose all of its slots for good. The load pairs with begin_termination()
 	while (worker->lending != KEEPS && (!pool->shut || group->fair.slots > 0) && !atomic_load_acquire(refusal)) {
-		cond_wait(&worker->wake, &pool->lock);
+		cond_wait(&worker->runner->wake, &pool->lock);
 	}
 	mutex_unlock(&pool->lock);
 	pool_reclaim(pool, worker, /* waits */ false);
 }
 
 void waiting_wake(struct pool *pool) {
-	for (unsigned i = 0; i < pool->nworkers; ++i) {
-		cond_signal(&pool->workers[i]->wake);
+	for (unsigned i = 0; i < pool->nrunners; ++i) {
+		cond_signal(&pool->runners[i]->wake);
 	}
 }
 

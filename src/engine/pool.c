@@ -31,7 +31,7 @@
 // [E8] Memory for queued items stays below queue_mem, plus what nested work needs when the disk is full. Enforced by
 //      storage_make_room(); a submission from outside is refused instead, and hooks.low called by pool_notice() when there is room.
 // [E9] A wide item whose turn has come starts next in its group. If its slots are not free, its worker reserves them (group->reserver,
-//      worker->reserved_queue): the item is picked in the fair choice, but counts as queued, takes no slot number and is not traced. Until it starts,
+//      worker->reserved_queue; its thread parks): the item is picked in the fair choice, but counts as queued, takes no slot number and is not traced. Until it starts,
 //      group_has_work() is true only for the reserver and for workers whose items may pass it [E15], so no other worker takes the slots that become
 //      free. Its width is cut to the slots there are each time the item is looked at, and items that wait for others lend their slots, so it starts
 //      once running items end. Only the front [E13] goes before it. The reserver parks outside of the idle stack; reservation_cancel(), which takes
@@ -40,7 +40,7 @@
 //      place of the removal, and goes to the head of the front [E13], so that the queue is pinned and cannot be removed before
 //      it has run. No limit, rate or pause of its queue keeps it back, and queue_cancel() leaves it there.
 // [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so that the queue is
-//      not removed. What it was charged stays. Its thread stays with it, so there may be one thread more.
+//      not removed. What it was charged stays. Its thread, if it has one [E18], stays with it, so there may be one thread more.
 // [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their slots back; but a
 //      queue's last item [E10] goes before all. An item that the max_parallel, the rate or a pause of its queue keeps back is passed over. As long as
 //      the first of the other items lacks slots, all that become free are kept for it. An item that wants slots back has them at once when there are
@@ -70,6 +70,16 @@
 //      (queue->holds), paused in the fair choice, because its next items would wait for the same: so one thread waits and not one for each item. Only
 //      the queue's entries in the front pass. While WAITING_MOST items of a group wait, only entries of the front start, so threads are bounded. No
 //      item waits on its slots, so one that has got what it waited for always finds slots again, first in line [E13], when running items end.
+// [E18] A pending item holds all that a running item holds, its worker too, but no thread; and no resumption is lost. An item that returns WORK_PENDING
+//      is PENDING exactly if pool_resume() was not called since its run or resume began; else it is RESUMED, at the end of group->resumed. Both change
+//      under the lock (runner_let_go(), pool_resume()), so the call comes either before, and is seen, or after. Only runner_take() takes a worker out
+//      of the list, so an item is on one thread at most, and is resumed once for all calls since. A group with a resumed item and a thread that is
+//      parked, or may be started, is hungry [E3], whatever holds its other items: runner_find() looks at group->resumed first, and wake_thread() heeds
+//      neither the asker nor the reserver for it. A thread is there in the end: each non-lending item that runs counts as one thread in
+//      may_start_thread() at least, each lending one that has or needs a thread as one more (threads_away()), also beyond slots that were taken away;
+//      with pool_bound_threads() the threads within the bound come back when their items end or are pending. If the only thread that is not away is
+//      the asker, it leaves hooks.gate for the item, and keeps the permission that it may have got. If no thread is to be had but the reserver's, that
+//      one takes the item and comes back (runner->aside): the reserver may be waiting for the slots of this very item.
 
 #include "engine/internal.h"
 
@@ -93,11 +103,29 @@ struct pool *pool_create(const struct pool_config *config) {
 	list_init(&pool->zombies);
 	list_init(&pool->groups[0].front);
 	list_init(&pool->groups[1].front);
+	list_init(&pool->groups[0].resumed);
+	list_init(&pool->groups[1].resumed);
 	list_init(&pool->spillable);
-	pool->worker_main = worker_main;
+	pool->runner_main = runner_main;
 	pool->demand_known = DEMAND_ANY;
 	pool->spill = scratch_create(config->spill_dir);
 	return pool;
+}
+
+void pool_bound_threads(struct pool *pool, unsigned threads) {
+	verify(threads > 0 && !pool->started);
+	pool->bound = threads;
+}
+
+void pool_add_threads(struct pool *pool, int more) {
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
+	if (pool->bound > 0) {
+		verify(more >= 0 || pool->bound > (unsigned)-more);
+		pool->bound += (unsigned)more;
+		group_wake(pool, &pool->groups[0], &deferred);
+	}
+	pool_leave(pool, &deferred);
 }
 
 void pool_start(struct pool *pool) {
@@ -116,19 +144,24 @@ void pool_destroy(struct pool *pool) {
 		cond_wait(&pool->idle_cond, &pool->lock);
 	}
 	pool->quit = true;
-	for (unsigned i = 0; i < pool->nworkers; ++i) {
-		cond_signal(&pool->workers[i]->wake);
+	for (unsigned i = 0; i < pool->nrunners; ++i) {
+		cond_signal(&pool->runners[i]->wake);
 	}
 	while (pool->callers > 0) {
 		cond_wait(&pool->idle_cond, &pool->lock);
 	}
 	mutex_unlock(&pool->lock);
-	// the array grows no more; a worker whose thread another worker is still to start (deferred) stands behind that one, which is joined first
-	for (unsigned i = 0; i < pool->nworkers; ++i) {
-		if (pool->workers[i]->started) {
-			thread_join(pool->workers[i]->thread);
+	// the array grows no more; a thread that another is still to start (deferred) stands behind that one, which is joined first
+	for (unsigned i = 0; i < pool->nrunners; ++i) {
+		if (pool->runners[i]->started) {
+			thread_join(pool->runners[i]->handle);
 		}
 	}
+	for (unsigned i = 0; i < pool->nrunners; ++i) {
+		cond_fini(&pool->runners[i]->wake);
+		free(pool->runners[i]);
+	}
+	free(pool->runners);
 	names_fini(pool);
 	for (unsigned i = 0; i < pool->nworkers; ++i) {
 		worker_free(pool->workers[i]);

@@ -26,19 +26,24 @@
 
 struct pool;
 struct queue;  // the queue of a batch
-struct worker; // a thread that owns a slot, or a dedicated thread of a long-running item
+struct worker; // a slot with its running item, or a dedicated thread's item. A thread works for one worker at a time, and may take another
 
 enum work_status {
 	WORK_OK,
 	WORK_NOT_RUN,  // the item needed no slot after all (`creates`): its queue gets one turn back
+	WORK_PENDING,  // the item has not ended, and needs no thread until pool_resume(): it keeps all else that a running item has
 };
 
 struct work_type {
 	const char *name;
 
 	// Does the item on the worker's thread, with no lock held; may block. `data` (of `size` bytes, aligned for any
-	// object) is the worker's copy: it stays valid until run returns.
+	// object) is the worker's copy: it stays valid until the item ends.
 	enum work_status (*run)(struct worker *worker, struct queue *queue, void *data, size_t size);
+
+	// Goes on with an item that has returned WORK_PENDING, as run, after pool_resume(): on any thread of the pool, never on two at once.
+	// Before all items that have not started. NULL for items that never return WORK_PENDING.
+	enum work_status (*resume)(struct worker *worker, struct queue *queue);
 
 	// Called instead of run, once, for an item that is cancelled before it started: frees what it owns. May be NULL.
 	// Called with no lock held, on the thread that cancels.
@@ -150,6 +155,12 @@ struct queue_attrs {
 
 // Creates a pool that takes submissions but dispatches nothing before pool_start(). The caller destroys it.
 struct pool *pool_create(const struct pool_config *config);
+// Sets the most threads of the pool on slots, at least 1, for items that are pending most of their time; without it there are as many as slots.
+// Threads whose items lend their slots, or gather them, are not counted. Before pool_start().
+void pool_bound_threads(struct pool *pool, unsigned threads);
+// Adds `more` to that bound while an item of the caller's blocks its thread for long; takes it back by a negative number, but threads that were
+// started then stay. Does nothing without a bound. From any thread.
+void pool_add_threads(struct pool *pool, int more);
 // Lets the pool dispatch, from now on.
 void pool_start(struct pool *pool);
 
@@ -227,14 +238,19 @@ uint64_t pool_shutdown(struct pool *pool);
 // time) has passed.
 bool pool_wait_idle(struct pool *pool, uint64_t deadline);
 
+// Has the worker's item, whose run or resume has returned WORK_PENDING or is about to, resumed on a thread of the pool. Calls that come before that
+// thread calls `resume` count as one; if the item ends instead, they are forgotten. From any thread, also with locks that rank above the pool's:
+// of the hooks only `trouble` may be called. The caller knows that the item has not ended.
+void pool_resume(struct worker *worker);
+
 // The running item of the worker waits for others, and lends its slots: from now on it takes no slots, and counts neither for max_parallel nor in
-// turns; its queue is not removed meanwhile. From any thread; the caller knows that the item runs.
+// turns; its queue is not removed meanwhile. From any thread; the caller knows that the item runs or is pending.
 void pool_lend(struct pool *pool, struct worker *worker);
 
 // Ends pool_lend(): the item wants its slots back. With `waits` it goes before the turn of any queue, behind only those that want theirs back
 // already, and uses the slots once hooks.returned was called, maybe before this call returns; others pass it only while its queue's max_parallel
 // holds it. Without `waits` it uses them at once, even beyond the number of slots: nothing starts until there is
-//room. Nothing happens for an item that does not lend its slots. The caller knows that the item runs; from any thread.
+//room. Nothing happens for an item that does not lend its slots. The caller knows that the item runs or is pending; from any thread.
 void pool_reclaim(struct pool *pool, struct worker *worker, bool waits);
 
 // True if the running item of the worker does not lend its slots. From any thread; the caller knows that the item runs.
@@ -302,7 +318,7 @@ void pool_each_queue(struct pool *pool, queue_view_fn *fn, void *arg);
 
 struct pool_stat {
 	uint64_t queued;     // items not yet started
-	uint64_t running;    // items, on slots
+	uint64_t running;    // items, on slots, also those that are pending
 	uint64_t lending;    // items that lend their slots; they are in no other count
 	uint64_t running_long;
 	uint64_t slots_taken; // slots that the items on slots take
@@ -334,5 +350,8 @@ void worker_request_flush(struct worker *worker);
 const struct facts *worker_facts(const struct worker *worker);
 // When the running item was started, by the pool's clock.
 uint64_t worker_start_time(const struct worker *worker);
-// Scratch that the owner of the pool keeps for each worker: a pointer, NULL at first, freed by `fini` at pool_destroy().
+// From its running item, before that ends: the item used its slots for `ns` nanoseconds, not from its start to its end as seen here. Its queue is
+// charged that under fair_time, and learns that length; but no more than has passed since its start. Does not count if it returns WORK_NOT_RUN.
+void worker_set_took(struct worker *worker, uint64_t ns);
+// Scratch that the owner of the pool keeps for each worker: a pointer, NULL at first, freed by `fini` at pool_destroy(). A pending item keeps it.
 void **worker_scratch(struct worker *worker, void (*fini)(void *));

@@ -1,8 +1,9 @@
-// Workers: threads that look for work, park, are woken, and run items.
+// Threads that look for work, park, are woken, and run the items of workers; and items that are pending, without a thread [E18].
 
 #include "engine/internal.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
 #include "base/units.h"
 
 // ---- slot numbers ----
@@ -30,25 +31,88 @@ static void number_give(struct pool *pool, unsigned number) {
 	pool->numbers[(number - 1) / 64] &= ~(UINT64_C(1) << ((number - 1) % 64));
 }
 
-// Waits until the worker is woken or all is over: on top of the idle stack, so that the worker with the warmest cache is woken first. The reserver is
-// not in the stack: it is woken for its item. Nor is the timer, which is taken when the stack is empty, and wakes by itself when its time has come.
-static void worker_park(struct worker *worker) {
-	struct pool *pool = worker->pool;
-	struct group *group = worker->group;
+// Waits until the thread is woken or all is over: on top of the idle stack, so that the thread with the warmest cache is woken first. The reserver's
+// is not in the stack: it is woken for its item. Nor is the timer, which is taken when the stack is empty, and wakes by itself when its time has come.
+static void runner_park(struct runner *runner) {
+	struct pool *pool = runner->pool;
+	struct group *group = runner->group;
 	// threads wait by the real time, which may not be the pool's clock
-	uint64_t deadline = group->timer == worker ? now_ns() + u64_minus(group->timer_due, pool_now(pool)) : TIME_NEVER;
-	if (group->reserver != worker && group->timer != worker) {
-		idle_push(worker);
+	uint64_t deadline = group->timer == runner ? now_ns() + u64_minus(group->timer_due, pool_now(pool)) : TIME_NEVER;
+	if (group->reserver != runner->worker && group->timer != runner) {
+		idle_push(runner);
 	}
-	worker->parked = true;
-	while (!worker->woken && !pool->quit && cond_wait_until(&worker->wake, &pool->lock, deadline)) {
+	runner->parked = true;
+	while (!runner->woken && !pool->quit && cond_wait_until(&runner->wake, &pool->lock, deadline)) {
 	}
-	worker->parked = false;
-	group->timer = group->timer == worker ? NULL : group->timer;
-	if (worker->woken) {
-		worker->woken = false;
+	runner->parked = false;
+	group->timer = group->timer == runner ? NULL : group->timer;
+	if (runner->woken) {
+		runner->woken = false;
 		group->waking = false;
 	}
+}
+
+// ---- pending items ----
+
+void pool_resume(struct worker *worker) {
+	struct pool *pool = worker->pool;
+	struct group *group = worker->group;
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
+	verify(worker->queue);
+	if (worker->state == RUNNING) {
+		worker->state = RESUMED_EARLY;
+	} else if (worker->state == PENDING) {
+		worker->state = RESUMED;
+		group->lending_pending -= worker->lending != KEEPS;
+		list_push_back(&group->resumed, &worker->resumed);
+		group_wake_thread(pool, group, &deferred);
+	}
+	pool_leave(pool, &deferred);
+}
+
+// Has the thread work for another worker from now on, which has no thread: the one that it has put aside, or a spare one.
+static void runner_go_back(struct runner *runner) {
+	runner->worker = runner->aside ? runner->aside : spare_take(runner->pool, runner->group);
+	runner->worker->runner = runner;
+	runner->aside = NULL;
+}
+
+// Leaves the item, which has returned WORK_PENDING, with its worker.
+static void runner_let_go(struct runner *runner) {
+	struct worker *worker = runner->worker;
+	struct group *group = runner->group;
+	verify(worker->item->type->resume);
+	worker->runner = NULL;
+	if (worker->state == RESUMED_EARLY) {
+		worker->state = RESUMED;
+		list_push_back(&group->resumed, &worker->resumed);
+	} else {
+		worker->state = PENDING;
+		group->lending_pending += worker->lending != KEEPS;
+	}
+	runner_go_back(runner);
+}
+
+// Has the thread work for the worker whose item was resumed first. Its own worker has no item and becomes a spare; but a reserver, whose thread takes
+// a resumed item only if no other thread is to be had, is put aside. Returns whether there was a worker for it.
+static FP_INLINE bool runner_take(struct runner *runner) {
+	struct group *group = runner->group;
+	bool reserves = group->reserver == runner->worker;
+	if (list_is_empty(&group->resumed) || (reserves && !group->reserver_serves)) {
+		return false;
+	}
+	group->reserver_serves = false;
+	if (reserves) {
+		runner->aside = runner->worker;
+	} else {
+		spare_give(runner->worker);
+	}
+	runner->worker = list_entry(group->resumed.next, struct worker, resumed);
+	list_remove(&runner->worker->resumed);
+	runner->worker->runner = runner;
+	runner->worker->state = RUNNING;
+	return true;
 }
 
 // ---- dispatch ----
@@ -172,6 +236,11 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	worker->queue = queue;
+	worker->state = RUNNING;
+	worker->has_run = false;
+	worker->took = TIME_NEVER;
+	worker->facts.gated = worker->runner->gated;
+	worker->runner->gated = 0;
 	worker->start = now;
 	if (worker->token_due > 0 && now > worker->facts.picked) { // the item had to wait for its slots
 		worker->token_due = now + queue->fair.interval;
@@ -200,7 +269,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	pool_notice(pool, deferred);
 }
 
-// True if the worker may take or start an item. The reserver only waits for its wide item, and no other worker starts that.
+// True if the worker may take or start an item that has not begun. The reserver only waits for its wide item, and no other worker starts that.
 static bool worker_has_work(const struct worker *worker) {
 	struct group *group = worker->group;
 	bool is_meant = (group->reserver == worker) == group_is_for_reserver(group);
@@ -221,73 +290,78 @@ static bool worker_dispatch(struct worker *worker, uint64_t now, struct deferred
 }
 
 // Has hooks.surplus called, once, if slots are free and nothing wants them.
-static void note_surplus(const struct worker *worker, struct deferred *deferred) {
-	struct pool *pool = worker->pool;
-	const struct group *group = worker->group;
+static void note_surplus(const struct runner *runner, struct deferred *deferred) {
+	struct pool *pool = runner->pool;
+	const struct group *group = runner->group;
 	if (pool->config.hooks.surplus && !pool->surplus_reported && group == &pool->groups[0] && group->running < group->fair.slots && !group_wants(group)) {
 		pool->surplus_reported = true;
 		deferred->surplus = deferred->any = true;
 	}
 }
 
-// Asks hooks.gate until it lets an item start, or until no item is left, or a queue's last item is next, which no gate holds. Meanwhile
-// the other workers park, and the lock is given back. Returns whether an item may start.
-static bool worker_ask(struct worker *worker) {
-	struct pool *pool = worker->pool;
+// Asks hooks.gate until it lets an item start, or until no item is left, or one is resumed or a queue's last item is next, which no gate holds.
+// Meanwhile the other threads park, and the lock is given back. Returns whether an item may start.
+static bool runner_ask(struct runner *runner) {
+	struct pool *pool = runner->pool;
+	struct group *group = runner->group;
 	uint64_t again, refused = 0;
-	pool->asker = worker;
+	pool->asker = runner;
 	do {
 		pool->asks_again = false;
 		mutex_unlock(&pool->lock);
 		again = pool->config.hooks.gate(pool->config.hooks.arg);
 		mutex_lock(&pool->lock);
 		refused = again > 0 && refused == 0 ? now_ns() : refused;
-		while (again > 0 && !pool->quit && !pool->asks_again && cond_wait_until(&worker->wake, &pool->lock, again)) {
+		while (again > 0 && !pool->quit && !pool->asks_again && cond_wait_until(&runner->wake, &pool->lock, again)) {
 		}
-	} while (again > 0 && !pool->quit && worker_has_work(worker) && !group_is_for_last(worker->group));
+	} while (again > 0 && !pool->quit && list_is_empty(&group->resumed) && worker_has_work(runner->worker) && !group_is_for_last(group));
 	pool->asker = NULL;
-	worker->facts.gated = refused > 0 ? now_ns() - refused : 0;
+	runner->gated = refused > 0 ? now_ns() - refused : 0;
 	return again == 0;
 }
 
-// Finds an item to run, parking until there is one. Returns false when the pool is over; true also if there are only
+// Finds an item to run or to resume, parking until there is one. Returns false when the pool is over; true also if there are only
 // deferred actions to run.
-static bool worker_find(struct worker *worker, struct deferred *deferred) {
-	struct pool *pool = worker->pool;
-	struct group *group = worker->group;
-	bool may_start = !pool->config.hooks.gate;
+static bool runner_find(struct runner *runner, struct deferred *deferred) {
+	struct pool *pool = runner->pool;
+	struct group *group = runner->group;
+	struct worker *worker = runner->worker;
 	while (!pool->quit) {
+		if (runner_take(runner)) {
+			groups_wake(pool, deferred); // this thread may have been woken for something else, and there may be more of them
+			return true;
+		}
 		if (pool->has_rates) {
 			group->released = pool_now(pool);
 			fair_release(&group->fair, group->released);
 		}
 		if (!worker_has_work(worker)) {
-			bool is_timer = timer_claim(worker);
-			may_start = !pool->config.hooks.gate;
-			groups_wake(pool, deferred); // this worker may have been woken in place of the reserver, or have asked the gate for all
-			if (worker->wants_flush) {
-				worker->wants_flush = false;
+			bool is_timer = timer_claim(runner);
+			runner->may_start = !pool->config.hooks.gate;
+			groups_wake(pool, deferred); // this thread may have been woken in place of the reserver, or have asked the gate for all
+			if (runner->wants_flush) {
+				runner->wants_flush = false;
 				deferred->flush = deferred->any = true;
 			}
-			note_surplus(worker, deferred);
+			note_surplus(runner, deferred);
 			if (deferred->any) {
 				group->timer = is_timer ? NULL : group->timer;
 				return true;
 			}
-			worker_park(worker);
+			runner_park(runner);
 			continue;
 		}
-		if (may_start || group_is_for_last(group)) {
-			may_start = !pool->config.hooks.gate;
+		if (runner->may_start || group_is_for_last(group)) {
+			runner->may_start = !pool->config.hooks.gate;
 			bool begun = worker_dispatch(worker, pool_now(pool), deferred);
-			groups_wake(pool, deferred); // a chain: each worker that is woken wakes the next, as long as there is more work [E3]
+			groups_wake(pool, deferred); // a chain: each thread that is woken wakes the next, as long as there is more work [E3]
 			if (begun || deferred->any) {
 				return true;
 			}
 		} else if (pool->asker) {
-			worker_park(worker); // the asker wakes the next when it has begun an item
+			runner_park(runner); // the asker wakes the next when it has begun an item
 		} else {
-			may_start = worker_ask(worker);
+			runner->may_start = runner_ask(runner);
 		}
 	}
 	return false;
@@ -295,15 +369,21 @@ static bool worker_find(struct worker *worker, struct deferred *deferred) {
 
 // ---- run ----
 
-// Notes how long the item took: the next ones of its queue are expected to take the median.
+// Notes how long the item took: the next ones of its queue are expected to take the median. If that is not what was seen, corrects the charge.
 static void worker_learn(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
 	fair_unexpect(&worker->job);
 	if (status == WORK_NOT_RUN) {
 		return;
 	}
+	struct fair *fair = &worker->group->fair;
+	uint64_t seen = now - worker->start - worker->away, length = seen;
+	if (worker->took != TIME_NEVER) {
+		length = worker->took < now - worker->start ? worker->took : now - worker->start;
+		fair_correct(fair, &queue->fair, worker->width, (int64_t)(length - seen), now);
+	}
 	queue->lengths = queue->lengths ? queue->lengths : median_new(LENGTHS);
-	median_add(queue->lengths, now - worker->start - worker->away);
-	fair_learn(&worker->group->fair, &queue->fair, median_get(queue->lengths));
+	median_add(queue->lengths, length);
+	fair_learn(fair, &queue->fair, median_get(queue->lengths));
 }
 
 void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now) {
@@ -381,27 +461,42 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	pool_notice(pool, deferred);
 }
 
-void *worker_main(void *arg) {
-	struct worker *worker = arg;
-	struct pool *pool = worker->pool;
+// Runs or resumes the worker's item, without the lock, and frees it if it has ended.
+static enum work_status worker_run(struct worker *worker) {
+	struct queued_item *item = worker->item;
+	enum work_status status = worker->has_run ? item->type->resume(worker, worker->queue)
+	                                          : item->type->run(worker, worker->queue, item->data, item->size);
+	worker->has_run = true;
+	if (status != WORK_PENDING) {
+		worker->item = NULL;
+		free(item);
+	}
+	return status;
+}
+
+void *runner_main(void *arg) {
+	struct runner *runner = arg;
+	struct pool *pool = runner->pool;
 	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
-	worker->group->waking = false;
-	while (worker_find(worker, &deferred)) {
+	runner->group->waking = false;
+	runner->may_start = !pool->config.hooks.gate;
+	while (runner_find(runner, &deferred)) {
 		mutex_unlock(&pool->lock);
 		if (deferred.any) {
 			deferred_run(pool, &deferred);
 		}
-		enum work_status status = WORK_OK;
-		if (worker->queue) {
-			struct queued_item *item = worker->item;
-			status = item->type->run(worker, worker->queue, item->data, item->size);
-			worker->item = NULL;
-			free(item);
-		}
+		struct worker *worker = runner->worker;
+		enum work_status status = worker->queue ? worker_run(worker) : WORK_OK;
 		mutex_lock(&pool->lock);
-		if (worker->queue) {
+		if (status == WORK_PENDING) {
+			runner_let_go(runner);
+		} else if (worker->queue) {
 			worker_finish(worker, status, &deferred);
+			if (runner->aside) {
+				spare_give(worker);
+				runner_go_back(runner);
+			}
 		}
 		if (deferred.any) { // before the next item, which may run for long
 			mutex_unlock(&pool->lock);
@@ -442,7 +537,11 @@ void worker_pass(struct worker *worker) {
 }
 
 void worker_request_flush(struct worker *worker) {
-	worker->wants_flush = true;
+	worker->runner->wants_flush = true;
+}
+
+void worker_set_took(struct worker *worker, uint64_t ns) {
+	worker->took = ns;
 }
 
 const struct facts *worker_facts(const struct worker *worker) {

@@ -4,7 +4,7 @@
 //
 // Each round is a pool of its own, with random slots, queue memory and policy. Threads from outside open queues, submit
 // runs of items, close, cancel, pause and change slots and attributes; items submit more items, fail, or give their turn
-// back; in every other round somebody shuts the pool down while all this goes on. Checked, always:
+// back, or are pending until a thread resumes them, which also lends their slots; in every other round somebody shuts the pool down while all this goes on. Checked, always:
 //
 //	an item that was taken runs once or is dropped once; one that was refused, never
 //	an item that ran was not dropped by a cancel that had returned before
@@ -92,11 +92,28 @@ struct round {
 	_Atomic bool shut;                 // pool_shutdown() was called
 	uint64_t last_dispatch;            // under the pool's lock
 	uint64_t nasked;                   // let_in(), one thread at a time
+	mutex hold_lock;
+	cond hold_cond;
+	struct hold *holds;                // under hold_lock, as the next
+	bool over;
+	_Atomic uint64_t resumes;
 	_Atomic uint64_t lows, armed, ran, not_run;
 };
 
+// A pending item.
+struct hold {
+	struct hold *next;        // in round->holds
+	struct worker *worker;
+	struct name *name;
+	uint64_t dice;
+	unsigned slot, width;
+	bool listed;              // in round->holds: nobody has meant to resume it yet
+	bool lent;                // somebody has lent its slots
+	bool many;                // it is resumed by many calls at once
+};
+
 static struct round *the_round; // the one that runs, for the watchdog
-static uint64_t total_items, total_dropped, total_rounds, total_refused, total_passed;
+static uint64_t total_items, total_dropped, total_rounds, total_refused, total_passed, total_resumes;
 
 // splitmix64 (Steele, Lea, Flood, OOPSLA 2014): any seed is a good one
 static uint64_t roll(uint64_t *state) {
@@ -119,7 +136,9 @@ static unsigned pick(uint64_t *state, unsigned n) {
 static enum work_status item_run(struct worker *worker, struct queue *queue, void *data, size_t size);
 static void item_drop(struct queue *queue, void *data, size_t size);
 
-static const struct work_type item_type = {.name = "item", .run = item_run, .drop = item_drop};
+static enum work_status item_resume(struct worker *worker, struct queue *queue);
+
+static const struct work_type item_type = {.name = "item", .run = item_run, .resume = item_resume, .drop = item_drop};
 
 // Submits up to MAX_RUN new items, from outside (worker NULL) or from a running item.
 static void items_submit(struct round *round, struct queue *queue, struct worker *worker, uint64_t *dice, uint32_t depth) {
@@ -245,12 +264,8 @@ static void count_slots(struct round *round, struct name *name, struct worker *w
 	}
 }
 
-static void lend_a_while(struct round *round, struct name *name, struct worker *worker, uint64_t *dice) {
-	count_slots(round, name, worker, false);
-	pool_lend(round->pool, worker);
-	for (unsigned i = pick(dice, 64); i > 0; --i) {
-		sched_yield();
-	}
+// The item wants its slots back, and waits until it has them.
+static void await_slots(struct round *round, struct name *name, struct worker *worker) {
 	pool_reclaim(round->pool, worker, /* waits */ true);
 	for (bool keeps = false; !keeps;) {
 		uint32_t seen = atomic_load(&round->returns);
@@ -264,6 +279,15 @@ static void lend_a_while(struct round *round, struct name *name, struct worker *
 	count_slots(round, name, worker, true);
 }
 
+static void lend_a_while(struct round *round, struct name *name, struct worker *worker, uint64_t *dice) {
+	count_slots(round, name, worker, false);
+	pool_lend(round->pool, worker);
+	for (unsigned i = pick(dice, 64); i > 0; --i) {
+		sched_yield();
+	}
+	await_slots(round, name, worker);
+}
+
 static void wait_a_while(struct round *round, struct name *name, struct worker *worker, uint64_t *dice) {
 	static const atomic_bool never;
 	count_slots(round, name, worker, false);
@@ -273,6 +297,89 @@ static void wait_a_while(struct round *round, struct name *name, struct worker *
 	}
 	worker_wait_end(worker, 1, &never);
 	count_slots(round, name, worker, true);
+}
+
+// Adds the pending item to those that are to be resumed, maybe before it has returned.
+static enum work_status hold_add(struct round *round, struct hold *hold) {
+	mutex_lock(&round->hold_lock);
+	hold->listed = true;
+	hold->next = round->holds;
+	round->holds = hold;
+	mutex_unlock(&round->hold_lock);
+	cond_signal(&round->hold_cond);
+	return WORK_PENDING;
+}
+
+// Lends the slots of some pending item, or has it resumed: by one call without hold_lock, after which it may be gone, or by many with it: its resume
+// takes that lock first. With hold_lock, which is given back.
+static void hold_step(struct round *round, uint64_t *dice) {
+	struct hold **at = &round->holds;
+	for (unsigned i = pick(dice, 4); i > 0 && (*at)->next; --i) {
+		at = &(*at)->next;
+	}
+	struct hold *hold = *at;
+	struct worker *worker = hold->worker;
+	bool many = hold->many;
+	if (!hold->lent && pick(dice, 4) == 0) {
+		count_slots(round, hold->name, worker, false);
+		hold->lent = true;
+		pool_lend(round->pool, worker);
+		mutex_unlock(&round->hold_lock);
+		return;
+	}
+	if (hold->lent && pick(dice, 2)) {
+		pool_reclaim(round->pool, worker, /* waits */ true);
+	}
+	for (unsigned i = many ? pick(dice, 3) : 0; i > 0; --i) {
+		pool_resume(worker); // too early
+	}
+	*at = hold->next;
+	hold->listed = false;
+	for (unsigned i = many ? 1 + pick(dice, 2) : 0; i > 0; --i) {
+		pool_resume(worker);
+	}
+	mutex_unlock(&round->hold_lock);
+	if (!many) {
+		pool_resume(worker);
+	}
+}
+
+static void *resumer_run(void *arg) {
+	struct round *round = arg;
+	uint64_t dice = round->seed + 1;
+	for (;;) {
+		mutex_lock(&round->hold_lock);
+		while (!round->holds && !round->over) {
+			cond_wait(&round->hold_cond, &round->hold_lock);
+		}
+		if (!round->holds) {
+			mutex_unlock(&round->hold_lock);
+			return NULL;
+		}
+		hold_step(round, &dice);
+		for (unsigned i = pick(&dice, 16); i > 8; --i) {
+			sched_yield();
+		}
+	}
+}
+
+// The item ends.
+static enum work_status item_end(struct round *round, struct name *name, struct worker *worker, unsigned slot, unsigned width, uint64_t dice) {
+	promise(worker_slot(worker) == slot && worker_width(worker) == width, "an item changed its slots");
+
+	if (!worker_is_long(worker)) {
+		atomic_fetch_sub(&round->slots_taken, width);
+		atomic_store_relaxed(&round->slot_busy[slot], 0);
+	}
+	atomic_fetch_sub(&name->running, 1);
+	atomic_add_relaxed(&round->ran, 1);
+	switch (pick(&dice, 16)) {
+	case 0:
+		atomic_add_relaxed(&round->not_run, 1);
+		return WORK_NOT_RUN;
+	default:
+		return WORK_OK;
+	}
 }
 
 static enum work_status item_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
@@ -313,21 +420,43 @@ static enum work_status item_run(struct worker *worker, struct queue *queue, voi
 	if (pick(&dice, 16) == 0) {
 		wait_a_while(round, name, worker, &dice);
 	}
-	promise(worker_slot(worker) == slot && worker_width(worker) == width, "an item changed its slots");
+	if (pick(&dice, 4) == 0) {
+		struct hold *hold = NEW(struct hold);
+		*hold = (struct hold){.worker = worker, .name = name, .dice = dice, .slot = slot, .width = width, .many = pick(&dice, 2)};
+		*worker_scratch(worker, NULL) = hold;
+		return hold_add(round, hold);
+	}
+	return item_end(round, name, worker, slot, width, dice);
+}
 
-	if (!worker_is_long(worker)) {
-		atomic_fetch_sub(&round->slots_taken, width);
-		atomic_store_relaxed(&round->slot_busy[slot], 0);
+static enum work_status item_resume(struct worker *worker, struct queue *queue) {
+	struct round *round = the_round;
+	struct hold *hold = *worker_scratch(worker, NULL);
+	promise(hold->worker == worker, "an item was resumed as another");
+	mutex_lock(&round->hold_lock);
+	bool too_early = hold->listed; // a call was left over from the time before
+	mutex_unlock(&round->hold_lock);
+	if (too_early) {
+		return WORK_PENDING;
 	}
-	atomic_fetch_sub(&name->running, 1);
-	atomic_add_relaxed(&round->ran, 1);
-	switch (pick(&dice, 16)) {
-	case 0:
-		atomic_add_relaxed(&round->not_run, 1);
-		return WORK_NOT_RUN;
-	default:
-		return WORK_OK;
+	atomic_add_relaxed(&round->resumes, 1);
+	if (hold->lent) {
+		hold->lent = false;
+		await_slots(round, hold->name, worker);
 	}
+	if (pick(&hold->dice, 4) == 0) {
+		struct load load = {.depth = 1};
+		load_work(round, worker, queue, &load, &hold->dice);
+	}
+	if (pick(&hold->dice, 8) == 0) {
+		worker_set_took(worker, pick(&hold->dice, 1000000));
+	}
+	if (pick(&hold->dice, 4) == 0) {
+		return hold_add(round, hold);
+	}
+	struct hold copy = *hold;
+	free(hold);
+	return item_end(round, copy.name, worker, copy.slot, copy.width, copy.dice);
 }
 
 static void item_drop(struct queue *queue, void *data, size_t size) {
@@ -412,7 +541,7 @@ static void outsider_disturb(struct outsider *self, struct queue *queue, unsigne
 	struct round *round = self->round;
 	struct pool_stat stat;
 	struct queue_attrs attrs = round->names[name].attrs;
-	switch (pick(&self->dice, 12)) {
+	switch (pick(&self->dice, 13)) {
 	case 0:
 		pool_set_slots(round->pool, 1 + pick(&self->dice, round->max_slots));
 		break;
@@ -443,6 +572,11 @@ static void outsider_disturb(struct outsider *self, struct queue *queue, unsigne
 		break;
 	case 5:
 		promise(pool_queue_bytes(round->pool, queue) <= (size_t)MAX_ITEMS * 4096, "a queue's bytes are negative");
+		break;
+	case 7:
+		pool_add_threads(round->pool, 1);
+		sched_yield();
+		pool_add_threads(round->pool, -1);
 		break;
 	case 6:
 		// nobody may be idle while the keeper is open
@@ -524,6 +658,9 @@ static void round_open(struct round *round, uint64_t *dice) {
 		name->attrs.low_water = pick(dice, 2) ? 256 : 0;
 	}
 	round->pool = pool_create(&config);
+	if (pick(dice, 2)) {
+		pool_bound_threads(round->pool, 1 + pick(dice, 3));
+	}
 	round->keeper = name_open(round, 1);
 	if (pick(dice, 2)) {
 		pool_start(round->pool); // else after the outsiders have begun
@@ -581,6 +718,8 @@ static void round_run(uint64_t *dice) {
 	the_round = round;
 	mutex_init(&round->lone_lock, LOCK_OF_TEST);
 	cond_init(&round->lone_cond);
+	mutex_init(&round->hold_lock, LOCK_OF_TEST);
+	cond_init(&round->hold_cond);
 	round_open(round, dice);
 	struct outsider outsiders[OUTSIDERS];
 	unsigned shuts = pick(dice, 2 * OUTSIDERS); // in half of the rounds nobody
@@ -592,15 +731,25 @@ static void round_run(uint64_t *dice) {
 	for (unsigned i = 0; i < OUTSIDERS; ++i) {
 		verify(thread_start(&outsiders[i].thread, outsider_run, &outsiders[i], 256 * 1024) == 0);
 	}
+	thread resumer;
+	verify(thread_start(&resumer, resumer_run, round, 256 * 1024) == 0);
 	pool_start(round->pool);
 	if (suddenly) {
 		round_end_suddenly(round, outsiders);
 	} else {
 		round_end_quietly(round, outsiders);
 	}
+	mutex_lock(&round->hold_lock);
+	round->over = true;
+	mutex_unlock(&round->hold_lock);
+	cond_signal(&round->hold_cond);
+	thread_join(resumer);
 	round_check(round);
 	++total_rounds;
 	the_round = NULL;
+	total_resumes += atomic_load_relaxed(&round->resumes);
+	cond_fini(&round->hold_cond);
+	mutex_fini(&round->hold_lock);
 	cond_fini(&round->lone_cond);
 	mutex_fini(&round->lone_lock);
 	free(round);
@@ -646,9 +795,9 @@ int main(int argc, char *argv[]) {
 		alarm(2 * HANG_S);
 		round_run(&dice);
 	} while ((double)(now_ns() - start) < seconds * 1e9);
-	printf("# %llu rounds, %llu items, %llu of them dropped, %llu refused or not submitted, %llu passed others\n",
+	printf("# %llu rounds, %llu items, %llu of them dropped, %llu refused or not submitted, %llu passed others, %llu resumed\n",
 	       (unsigned long long)total_rounds, (unsigned long long)total_items, (unsigned long long)total_dropped,
-	       (unsigned long long)total_refused, (unsigned long long)total_passed);
+	       (unsigned long long)total_refused, (unsigned long long)total_passed, (unsigned long long)total_resumes);
 	printf("ok 1 - the pool keeps its promises while all is done to it at once\n");
 	return 0;
 }

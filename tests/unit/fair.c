@@ -298,6 +298,37 @@ static void test_wide_give_back(void) {
 	}
 }
 
+// Two queues share one slot under time. Each item of A is seen to take `a_seen` and has taken `a_took`; each of B takes 2. By what they took their
+// shares are equal.
+static void share_corrected(int64_t a_seen, int64_t a_took) {
+	struct world world;
+	world_init(&world, true);
+	world.fair.slots = 1;
+	struct fair_queue *a = world_add(&world, 1, 0, 0), *b = world_add(&world, 1, 0, 0);
+	arrive(&world, a, 1000);
+	arrive(&world, b, 1000);
+	int64_t took[2] = {0};
+	uint64_t now = 0;
+	for (int i = 0; i < 300; ++i) {
+		struct fair_queue *queue = fair_pick(&world.fair, now);
+		now += queue == a ? (uint64_t)a_seen : 2;
+		if (queue == a) {
+			fair_correct(&world.fair, a, 1, a_took - a_seen, now);
+		}
+		took[queue == b] += queue == a ? a_took : 2;
+		fair_done(&world.fair, queue, now);
+		check(llabs(took[0] - took[1]) <= 2 * (a_took + 2));
+	}
+	world_fini(&world);
+}
+
+static void test_correct(void) {
+	share_corrected(10, 10);
+	share_corrected(10, 3);
+	share_corrected(3, 10);
+	share_corrected(10, 1);
+}
+
 static void test_pause(void) {
 	struct world world;
 	world_init(&world, false);
@@ -1151,6 +1182,7 @@ int main(int argc, char *argv[]) {
 		TEST("a turn that is given back was not charged", test_give_back),
 		TEST("an item that takes several slots costs as many turns", test_wide_turns),
 		TEST("and gives all of them back", test_wide_give_back),
+		TEST("under time queues share what their items are said to have taken", test_correct),
 		TEST("a pause earns no credit", test_pause),
 		TEST("under time a burst is dealt by weight", test_burst_spreads),
 		TEST("weight, priority and limit can change", test_set),

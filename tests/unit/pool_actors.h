@@ -75,7 +75,7 @@ static inline void act_drop(struct queue *queue, void *data, size_t size) {
 FP_UNUSED static const struct work_type act_type = {.name = "act", .run = act, .drop = act_drop};
 
 static inline void open_stage(unsigned slots) {
-	config.hooks.trace = note_start;
+	config.hooks.trace = config.hooks.trace ? config.hooks.trace : note_start;
 	config.hooks.returned = note_return;
 	mutex_init(&notes_lock, LOCK_OF_TEST);
 	cond_init(&notes_changed);

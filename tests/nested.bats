@@ -123,7 +123,7 @@ export count together
 	until grep -qs . pid && grep -q '^SigBlk:.*[2367abef]..$' "/proc/$(<pid)/status"; do :; done # USR1 is answered
 	kill -USR1 "$(<pid)"
 	local line
-	until read -r -u 5 line && [[ $line == *'started in'* ]]; do :; done
+	until read -r -u 5 line && [[ $line == *'in whose job'* ]]; do :; done
 	assert_eq "$line" 'fairpar: waits for a slot of the run in whose job this one runs: 1st of 1'
 	exec 5<&-
 	release go

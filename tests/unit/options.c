@@ -950,7 +950,7 @@ static void test_control(void) {
 	check_equal(parse("--run", "r", "--wait", "18446744073709551615@0a1b", "2@", NULL), MODE_ASK);
 	REFUSED("--cancel needs IDs or --batch NAME, not both", "--cancel", "--batch", "b", "3");
 	REFUSED("--cancel needs the IDs of jobs, or --batch NAME", "--cancel");
-	REFUSED("--status runs nothing", "--run", "r", "--status", "x");
+	REFUSED("--status takes no command", "--run", "r", "--status", "x");
 	REFUSED("--status needs a pool or a run", "--status");
 	REFUSED("a run cannot be called '.r'", "--run", ".r", "x");
 	REFUSED("cannot be combined with --add", "--add", "--cancel", "1");

@@ -28,10 +28,11 @@
 //                                   format, write a file here, choose it in record/pictures.c, and allow it in cli/option_special.c
 //   manifest/    manifest_load()    turns a YAML file, by the table of its keys (keys.def), into typed batches, or reports all mistakes in it
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
-//   hosts/       hosts_acquire_place()      hosts.c: the machines of a run; host.c: a machine and its connection; host_attempt.c: an attempt there
+//   hosts/       hosts_request_place()      hosts.c: the machines of a run; host.c: a machine and its connection; host_attempt.c: a command there
+//     connections.c       the thread that serves all connections
 //     host_places.c       how many slots the machines have, and which attempt gets which slot
 //     host_list.c         machines that come and leave as the file that lists them changes
-//     host_files.c        copies files to a machine before an attempt there, and back after it
+//     host_files.c        the steps of an attempt on a machine: files are copied there before its command, and back after it
 //     launcher.c          the process, with pipes, of any command that starts a worker
 //     pilots.c            jobs of Slurm that serve as machines: requested and released (pilot_policy.c) by Slurm's commands
 //   sharing/     leases_open()      slots that are shared with other programs; calls for the beginning and the end of each attempt:

@@ -730,7 +730,7 @@ END
 END
 	run_fairpar --dry-run -f m.yaml
 	assert_lines "# batch a" "mkdir out"
-	assert_eq "$(grep -c 'cannot be told yet' "$BATS_TEST_TMPDIR/stderr")" 2
+	assert_eq "$(grep -c 'are not known yet' "$BATS_TEST_TMPDIR/stderr")" 2
 	[[ $stderr != *cut* ]]
 }
 

@@ -100,6 +100,15 @@ teardown() { helper_teardown; }
 	assert_contains "$stderr" error
 }
 
+@test "output that nobody reads yet does not keep other jobs from running" {
+	# the reader of stdout waits for the last job
+	make_fifo out last
+	{ exec 3<out && timeout "$patience" cat last >/dev/null && cat <&3 >/dev/null; } &
+	FAIRPAR_REMOTE=$FAIRPAR timeout "$patience" "$FAIRPAR" -u -S 7/one \
+		'case {} in [1-6]) head -c 1000000 /dev/zero ;; 60) echo >last ;; esac' ::: {1..60} </dev/null >out
+	wait
+}
+
 @test "blocks of --pipe are the input of jobs elsewhere" {
 	seq 100000 >numbers
 	run_fairpar -S 2/one,1/: --pipe -k --block 50k cat <numbers
@@ -340,12 +349,20 @@ fairpar: one: connected"
 	assert_lines "1" "$PWD"
 }
 
+@test "a killed worker of --launch leaves no process, not even one in a session of its own" {
+	make_fifo held begun
+	timeout "$patience" cat held &
+	run_fairpar any --launch 'env {}' --at-most-once \
+		'exec 3>held; setsid sh -c "echo >begun; exec sleep 1000" & read -r _ <begun; kill -KILL $PPID; sleep 1000' ::: 1 </dev/null
+	wait $! # nobody holds it any more
+}
+
 @test "of more machines than there are descriptors for, those are used for which there are enough" {
 	need prlimit
 	hosts=$(printf '1/h%d,' {1..60})
 	output=$(prlimit --nofile=160:160 "$FAIRPAR" -S "${hosts%,}" 'echo {}' ::: {1..200} </dev/null 2>stderr | sort -n | xargs)
 	assert_eq "$output" "$(seq 200 | xargs)"
-	assert_eq "$(<stderr)" 'fairpar: warning: 13 of 60 machines are used: 160 descriptors allow no more (ulimit -n)'
+	assert_eq "$(<stderr)" 'fairpar: warning: 24 of 60 machines are used: 160 descriptors allow no more (ulimit -n)'
 }
 
 @test "a worker that offers more slots than -j gets no more jobs at once" {
@@ -439,13 +456,57 @@ fairpar: one: connected"
 	assert_lines x
 }
 
-@test "a line that gets no thread is an error before anything runs" {
+# A launcher that outlives its worker, says so in the file `ends`, and so it does when it gets TERM.
+make_lingering() {
+	cat >linger <<LINGER
+exec <&- >&- 2>&-
+trap 'echo term \$(date +%s%N) >>"$PWD/ends"; kill \$!; exit' TERM
+echo closed >>"$PWD/ends"
+sleep $patience &
+wait
+LINGER
+	sed -i "s|^exec sh -c \"\$\*\"|case \$host in $1) sh -c \"\$*\"; mkdir \"$PWD/\$host\" \&\& exec sh \"$PWD/linger\" ;; esac\n&|" "$PARALLEL_SSH"
+}
+
+@test "what does not end by itself is ended on all machines at once" {
+	make_lingering 'h*'
+	hosts=$(printf '1/h%d,' {1..30})
+	run_fairpar --nonall -k -S "${hosts%,}" echo x </dev/null
+	assert_eq "${#lines[@]} $(grep -c closed ends) $(grep -c term ends)" '30 30 30'
+	mapfile -t at < <(sed -n 's/^term //p' ends | sort -n)
+	((at[29] - at[0] < 20000000000)) || fail "${at[*]}" # one after the other, each with its two seconds, it would be a minute
+}
+
+@test "a launcher that does not end does not hold up the jobs of another machine" {
+	make_lingering one
+	run_fairpar -S 1/one,1/two 'if [ "$PARALLEL_SSHHOST" = one ] && mkdir killed; then kill -KILL $PPID; sleep '"$patience"'; fi; sleep 0.05; echo {} >>ends #' ::: {1..60} </dev/null
+	assert_eq "$(grep -c '^[0-9]*$' ends)" 60
+	between=$(sed -n '/closed/,/term/p' ends | grep -c '^[0-9]*$') || :
+	((between > 2)) || fail "$(<ends)"
+}
+
+@test "waiting for machines costs nothing" {
+	[[ ${FAIRPAR_PROFILE-release} != tsan ]] || skip "the sanitizer has a thread that does not sleep long"
+	sed -i "s|^exec sh|case \$host in h*) exec sleep $patience ;; esac\n&|" "$PARALLEL_SSH"
+	switches() { cat /proc/"$fairpar_pid"/task/*/status | awk '/^voluntary/ { n += $2 } END { print n }'; }
+	hosts=$(printf '1/h%d,' {1..12}) # some have to wait until others are taken not to answer
+	make_fifo up go
+	start_fairpar -S "1/one,${hosts%,}" 'echo >up; read -r _ <go #' ::: 1 </dev/null
+	await up
+	sleep 3
+	before=$(switches)
+	sleep 8
+	after=$(switches)
+	release go
+	end_fairpar
+	((after - before < 16)) || fail "$before $after" # two looks a second would be as many
+}
+
+@test "if the connections get no thread, that is an error before anything runs" {
 	use_faults
-	for n in 1 2; do
-		FAIRPAR_FAULT=thread:$n:EAGAIN run_fairpar 255 -S 1/one,1/two touch ::: ran </dev/null
-		assert_contains "$stderr" "cannot start a thread for"
-		[[ ! -e ran ]]
-	done
+	FAIRPAR_FAULT=thread:1:EAGAIN run_fairpar 255 -S 1/one,1/two touch ::: ran </dev/null
+	assert_contains "$stderr" "cannot start a thread for connections"
+	[[ ! -e ran ]]
 }
 
 @test "an ssh that is not there is an error before anything runs" {

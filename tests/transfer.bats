@@ -107,12 +107,31 @@ left() { (cd "$away/$1" && find . ! -path . | sort); }
 ./file/sub"
 }
 
+@test "what a job has written before its files are fetched is acknowledged to the job alone" {
+	run_fairpar -S 2/one,2/two --return '{}' 'seq 40000; : >{}' ::: {1..20} </dev/null
+	assert_eq "$(wc -l <"$BATS_TEST_TMPDIR/stdout")" 800000
+	[[ -e 1 && -e 20 ]]
+}
+
 @test "--return fetches what the job has made" {
 	run_fairpar -S 1/one --return out/{}.txt --return {}.log 'mkdir -p out; echo {} >out/{}.txt; echo log >{}.log' ::: 1 2 </dev/null
 	assert_eq "$(cat out/1.txt out/2.txt 1.log)" "1
 2
 log"
 	assert_contains "$(left one)" ./out/1.txt
+}
+
+@test "there are descriptors for the files of all jobs on the machines that are used" {
+	need prlimit
+	head -c 1000000 /dev/zero | tee file{1..64} >/dev/null
+	prlimit --nofile=140:140 "$FAIRPAR" -S 32/one,32/two --transferfile 'file{}' --return 'back{}' 'cat file{} >back{}' ::: {1..64} </dev/null 2>stderr
+	assert_eq "$(<stderr)" 'fairpar: warning: 1 of 2 machines are used: 140 descriptors allow no more (ulimit -n)'
+}
+
+@test "--return comes after much output" {
+	run_fairpar -S 4/one,4/two --return {}.out 'head -c 200000 /dev/zero; echo {} >{}.out' ::: {1..40} </dev/null
+	assert_eq "$(cat {1..40}.out)" "$(seq 40)"
+	assert_eq "$(stat -c %s "$BATS_TEST_TMPDIR/stdout")" 8000000
 }
 
 @test "--return puts below what is in front of /./" {

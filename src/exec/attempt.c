@@ -22,6 +22,12 @@
 #include <errno.h>
 #include <unistd.h>
 
+void job_keeps_thread(const struct run *run, bool begins) {
+	if (run->hosts) {
+		pool_add_threads(run->pool, begins ? 1 : -1);
+	}
+}
+
 static void print_command(struct worker_state *state) {
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	if (isatty(STDERR_FILENO)) {
@@ -107,6 +113,14 @@ static void build_env(struct worker_state *state, const struct job *job) {
 		grow_array(&state->env, &state->env_cap, n + 1, sizeof(*state->env));
 	}
 	state->env[n] = NULL;
+}
+
+// Frees the environment, which was sent. Very many attempts may be pending.
+static void forget_env(struct worker_state *state) {
+	buf_fini(&state->vars);
+	free(state->env);
+	state->env = NULL;
+	state->env_cap = 0;
 }
 
 // ---- the attempt ----
@@ -231,74 +245,126 @@ static void add_paths(struct buf *paths, const struct job *job, const struct tem
 	}
 }
 
-// Runs the attempt here or, with its files, on its machine. If a file could not be transferred, *ret_error is empty, and a message says so.
-static void execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
-                    struct result *ret_result, struct spawn_error *ret_error) {
-	struct run *run = state->run;
-	if (!place || !place->is_remote) {
-		child_run(run->children, config, ret_result, ret_error);
-		return;
-	}
-	struct job_files files = {.go = BUF_INIT};
-	add_paths(&files.go, job, &job->spec->transferred);
-	add_paths(&files.come, job, &job->spec->returned);
-	place->files = &files;
-	hosts_run(run->hosts, place, config, ret_result, ret_error);
-	place->files = NULL;
-	if (files.why.len > 0) {
-		attempt_complain(state, job, "%s: %s", job->login->name, files.why.data);
-	}
-	job_files_fini(&files);
-}
+// ---- its slot, and its process ----
 
-// Executes the attempt in its slot once it has its memory, and tells the slot's owners. Returns whether it has its slots and the terminal at its end,
-// and has not lent them.
-static bool execute_in_slot(struct worker_state *state, const struct job *job, const struct child_config *given, struct hosts_place *place,
-                            struct result *ret_result, struct spawn_error *ret_error) {
+// Gives the attempt what belongs to its slot. Returns false if the attempt is not to start any more.
+static bool enter_slot(struct worker_state *state) {
 	struct run *run = state->run;
 	struct live_attempt *attempt = &state->live;
-	struct child_config config = *given; // a copy, as its environment is valid only in the slot
-	char **bare_env = NULL;
-	struct memory_claim claim = {
-		.learned = config.cleanup ? NULL : job->batch->memory, .origin = attempt, .awaited = &attempt->awaited, .waits = memory_waits, .waits_arg = state,
-	};
-	config.claim = config.memory > 0 || claim.learned ? &claim : NULL;
 	nested_begin(run->nested, attempt);
 	waits_attempt_begin(run->added_jobs, attempt);
-	bool may = !config.claim || (place && place->is_remote) || claim_memory(state, job, &config); // first: while it waits, it has no lease either
+	// memory first: while the attempt waits for it, it has no lease either
+	bool may = !state->config.claim || claim_memory(state, attempt->job, &state->config);
 	if (attempt->has_slot) {
 		jobserver_slots_begin(run->jobserver);
-	} else if (run->jobserver) { // tools in a job without a slot get no slots of the jobserver either
-		config.env = bare_env = env_with(config.env, "MAKEFLAGS", jobserver_slots_bare_flags(run->jobserver));
 	}
-	if (may && leases_begin(run->leases, &config, attempt)) {
-		execute(state, job, &config, place, ret_result, ret_error);
-	} else {
-		(void)memory_claim_close(children_memory(run->children), config.claim);
-		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	if (!may || !leases_begin(run->leases, &state->config, attempt)) {
+		(void)memory_claim_close(children_memory(run->children), state->config.claim);
+		return false;
 	}
+	return true;
+}
+
+// Takes it back. Returns whether the attempt has its slots and the terminal at its end, and has not lent them.
+static bool leave_slot(struct worker_state *state) {
+	struct run *run = state->run;
+	struct live_attempt *attempt = &state->live;
 	bool has_all = waits_attempt_end(run->added_jobs, attempt);
 	leases_end(run->leases, attempt);
 	nested_end(run->nested, attempt);
 	if (attempt->has_slot) {
 		jobserver_slots_end(run->jobserver);
 	}
-	free(bare_env);
 	return has_all;
 }
 
-static void run_child(struct worker_state *state, const struct job *job, struct hosts_place *place, struct result *ret_result) {
+// True if the job may write to the terminal itself.
+static bool is_raw(const struct worker_state *state) {
+	return !state->config.output_reader || terminal_fd(state->run) >= 0;
+}
+
+// Gives back what begin_child() has taken, once the attempt has ended.
+static void end_child(struct worker_state *state, const struct job *job, struct result *result, const struct spawn_error *error) {
+	bool has_all = leave_slot(state);
+	if (job->spool) {
+		spool_set_job(job->spool, NULL);
+	}
+	if (job->block) {
+		block_disconnect(job->block, &state->config);
+	}
+	if (state->config.foreground && has_all) {
+		terminal_take_back(state->run, result);
+	}
+	if (is_raw(state)) {
+		screen_leave(STDERR_FILENO, -1);
+	}
+	if (result->outcome == OUTCOME_SPAWN_ERROR && error->error) {
+		report_spawn_error(state, job, error);
+	}
+}
+
+// Runs the attempt as a child process here, from its start to its end.
+static void run_here(struct worker_state *state, const struct job *job, struct result *ret_result) {
+	struct run *run = state->run;
+	struct child_config *config = &state->config;
+	struct spawn_error error;
+	char **bare_env = NULL;
+	struct memory_claim claim = {
+		.learned = config->cleanup ? NULL : job->batch->memory, .origin = &state->live, .awaited = &state->live.awaited, .waits = memory_waits,
+		.waits_arg = state,
+	};
+	config->claim = config->memory > 0 || claim.learned ? &claim : NULL;
+	if (run->jobserver && !state->live.has_slot) { // tools in a job without a slot get no slots of the jobserver either
+		config->env = bare_env = env_with(config->env, "MAKEFLAGS", jobserver_slots_bare_flags(run->jobserver));
+	}
+	job_keeps_thread(run, true);
+	if (enter_slot(state)) {
+		child_run(run->children, config, ret_result, &error);
+	} else {
+		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	}
+	job_keeps_thread(run, false);
+	end_child(state, job, ret_result, &error);
+	free(bare_env);
+}
+
+// Makes the next step of an attempt on another machine. Returns false if it waits for the machine; else the attempt has ended.
+static bool step_elsewhere(struct worker_state *state, const struct job *job, struct result *ret_result) {
+	struct spawn_error error;
+	if (!hosts_step(state->elsewhere, ret_result, &error)) {
+		return false;
+	}
+	state->elsewhere = NULL;
+	if (ret_result->end > ret_result->start && !ret_result->lost) {
+		worker_set_took(state->worker, ret_result->end - ret_result->start);
+	}
+	if (state->files.why.len > 0) {
+		attempt_complain(state, job, "%s: %s", job->login->name, state->files.why.data);
+	}
+	job_files_fini(&state->files);
+	end_child(state, job, ret_result, &error);
+	return true;
+}
+
+// Begins the attempt's process, and if it is one here waits for its end. If a file could not be transferred, a message says so. Returns false if
+// the attempt goes on elsewhere; else the attempt has ended.
+static bool run_child(struct worker_state *state, const struct job *job, struct hosts_place *place, struct result *ret_result) {
 	struct run *run = state->run;
 	const struct job_spec *spec = job->spec;
-	struct output_reader reader = job_output_reader(state);
-	struct child_config config = {
+	bool is_here = !place || !place->is_remote;
+	if (is_here && !state->stack_top) {
+		state->stack_top = child_stack_create();
+		state->warm = warm_create(run->options->warm, run->children);
+	}
+	state->reader = job_output_reader(state);
+	state->config = (struct child_config){
 		.path = state->command.path,
 		.argv = state->command.argv,
 		.env = state->env,
 		.context = state->context ? state->context : spec->context,
 		// a semaphore's command has fairpar's own standard input, as with GNU parallel
 		.stdin_fd = job->added ? -1 : run->options->sem.is_on && !run->options->tty ? STDIN_FILENO : terminal_fd(run),
-		.output_reader = job->spool || job->results ? &reader : NULL,
+		.output_reader = job->spool || job->results ? &state->reader : NULL,
 		.timeout = spec->timeout,
 		.memory = spec->memory,
 		.label = buf_str(&state->label),
@@ -311,39 +377,41 @@ static void run_child(struct worker_state *state, const struct job *job, struct 
 		.origin = &state->live,
 		.unlink_path = created_files_path(job),
 		.stack_top = state->stack_top,
-		.starter = state->command.by_shell ? warm_starter(state->warm) : NULL,
+		.starter = state->command.by_shell && is_here ? warm_starter(state->warm) : NULL,
 		.started = child_started,
 		.started_arg = state,
 	};
-	if (job->block && block_connect(job->block, &config) != 0) {
+	if (job->block && block_connect(job->block, &state->config) != 0) {
 		result_cannot_start(ret_result, 126);
-		return;
+		return true;
 	}
-	struct spawn_error error;
-	bool is_raw = !config.output_reader || terminal_fd(run) >= 0; // the job writes to the terminal itself
-	if (is_raw) {
+	if (is_raw(state)) {
 		screen_enter(STDERR_FILENO);
 	}
 	if (job->spool) {
 		spool_set_job(job->spool, &state->live);
 	}
-	state->live.has_terminal = config.foreground;
-	bool has_all = execute_in_slot(state, job, &config, place, ret_result, &error);
-	if (job->spool) {
-		spool_set_job(job->spool, NULL);
+	state->live.has_terminal = state->config.foreground;
+	if (is_here) {
+		run_here(state, job, ret_result);
+		return true;
 	}
-	if (job->block) {
-		block_disconnect(job->block, &config);
+	if (!enter_slot(state)) {
+		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+		end_child(state, job, ret_result, NULL);
+		return true;
 	}
-	if (config.foreground && has_all) {
-		terminal_take_back(run, ret_result);
+	add_paths(&state->files.go, job, &job->spec->transferred);
+	add_paths(&state->files.come, job, &job->spec->returned);
+	place->files = &state->files;
+	state->elsewhere = hosts_begin(place, &state->config, state->worker);
+	if (step_elsewhere(state, job, ret_result)) {
+		return true;
 	}
-	if (is_raw) {
-		screen_leave(STDERR_FILENO, -1);
+	if (job->spec->transferred.n == 0 && run->options->nbasefiles == 0) { // else the command may be sent only when its files are there
+		forget_env(state);
 	}
-	if (ret_result->outcome == OUTCOME_SPAWN_ERROR && error.error) {
-		report_spawn_error(state, job, &error);
-	}
+	return false;
 }
 
 // --shell-quote: quotes state->text `times` times, so that after as many readings by a shell the text is what it was.
@@ -449,8 +517,27 @@ static int build_command(struct worker_state *state, const struct job *job, cons
 	return built;
 }
 
-// Makes the attempt: on the machine of `place`, or on this one if `place` is NULL.
-static void run_at(struct worker_state *state, struct job *job, struct hosts_place *place, struct result *ret_result) {
+// Asks the user, who may take long, whether the command is to run.
+static bool confirm(struct run *run, const char *command) {
+	job_keeps_thread(run, true);
+	bool may = terminal_confirm(run, command);
+	job_keeps_thread(run, false);
+	return may;
+}
+
+// Notes the end of the attempt's process.
+static void note_end(struct worker_state *state, const struct job *job, const struct result *result) {
+	const struct run *run = state->run;
+	if (run->gate && !is_cleanup(job)) {
+		gate_note_end(run->gate, result);
+	}
+	if (run->auto_slots) {
+		auto_slots_end(run->auto_slots, job->batch, state->worker ? worker_width(state->worker) : 1, result);
+	}
+}
+
+// Makes the attempt: on the machine of `place`, or on this one if `place` is NULL. Returns false if it goes on elsewhere; else it has ended.
+static bool run_at(struct worker_state *state, struct job *job, struct hosts_place *place, struct result *ret_result) {
 	struct run *run = state->run;
 	struct expansion x = job_expansion(job);
 	bool is_whole = write_text(state, job, &x);
@@ -458,7 +545,7 @@ static void run_at(struct worker_state *state, struct job *job, struct hosts_pla
 	if (!is_permitted(state, job, &x)) {
 		result_cannot_start(ret_result, 126);
 		ret_result->is_refused = true;
-		return;
+		return true;
 	}
 	if (run->options->dry_run) {
 		quote_text(state, run->options->shell_quotes);
@@ -468,10 +555,15 @@ static void run_at(struct worker_state *state, struct job *job, struct hosts_pla
 		buf_addc(&state->text, '\n');
 		show_batch(job);
 		spool_add_shown(job->spool, state->text.data, state->text.len);
-		return;
+		return true;
 	}
-	if (run->result_files && !result_files_begin(state, job, ret_result)) {
-		return;
+	if (run->result_files) {
+		job_keeps_thread(run, true);
+		bool begun = result_files_begin(state, job, ret_result);
+		job_keeps_thread(run, false);
+		if (!begun) {
+			return true;
+		}
 	}
 	if (run->options->print_commands) {
 		print_command(state);
@@ -481,37 +573,65 @@ static void run_at(struct worker_state *state, struct job *job, struct hosts_pla
 	}
 	if (enter_workdir(state, job, !place || !place->is_remote) != 0) {
 		result_cannot_start(ret_result, 126);
-		return;
+		return true;
 	}
 	if (build_command(state, job, &x, is_whole, ret_result) != 0) {
-		return;
+		return true;
 	}
 	worker_state_label(state, job);
 	buf_addc(&state->label, ' ');
 	buf_add(&state->label, buf_str(&state->text), state->text.len);
 	build_env(state, job);
-	unsigned width = state->worker ? worker_width(state->worker) : 1;
 	if (run->auto_slots) {
-		auto_slots_begin(run->auto_slots, width);
+		auto_slots_begin(run->auto_slots, state->worker ? worker_width(state->worker) : 1);
 	}
 	if (gate_can_hold(run->gate) && !is_cleanup(job) && worker_facts(state->worker)->gated > 0) {
 		publish_note_wait(state, gate_reason(run->gate), worker_facts(state->worker)->gated);
 	}
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
-	if (!run->options->interactive || job->told || terminal_confirm(run, buf_str(&state->text))) {
+	if (!run->options->interactive || job->told || confirm(run, buf_str(&state->text))) {
 		job_output_let_through(run, job);
-		run_child(state, job, place, ret_result);
+		if (!run_child(state, job, place, ret_result)) {
+			return false;
+		}
 	}
-	if (run->gate && !is_cleanup(job)) {
-		gate_note_end(run->gate, ret_result);
-	}
-	if (run->auto_slots) {
-		auto_slots_end(run->auto_slots, job->batch, width, ret_result);
-	}
+	note_end(state, job, ret_result);
+	return true;
 }
 
-// Gets the attempt a place on a machine, waiting for one if need be. Returns as hosts_acquire_place().
-static bool enter_host(struct worker_state *state, struct job *job, struct hosts_place *ret_place, const struct sshlogin **ret_unreachable) {
+// ---- on a machine ----
+
+// Ends the attempt at its place.
+static void leave_place(struct worker_state *state) {
+	hosts_release_place(state->run->hosts, &state->request.place);
+	hosts_refresh_list(state->run->hosts);
+}
+
+// Goes on with the answer to the request for a place. Returns as attempt_run().
+static bool on_answer(struct worker_state *state, struct job *job, struct result *ret_result) {
+	struct hosts_request *request = &state->request;
+	publish_attempt_wait_end(state, job);
+	ret_result->outcome = OUTCOME_CANCELLED;
+	if (request->answer == HOSTS_UNREACHABLE) {
+		job->login = request->gone;
+		struct expansion x = job_expansion(job);
+		(void)write_text(state, job, &x);
+		job_output_open_spool(state, job);
+		// which machine cannot be reached, and why, was said when that was seen
+		buf_adds(&state->stats.why, "none of the machines that it may run on can be reached");
+		result_cannot_start(ret_result, UNREACHABLE);
+	} else if (request->answer == HOSTS_PLACE) {
+		job->login = request->place.login;
+		if (!run_at(state, job, &request->place, ret_result)) {
+			return false;
+		}
+		leave_place(state);
+	}
+	return true;
+}
+
+// Requests a place for the attempt: before its command is built, as that may name the machine. Returns as attempt_run().
+static bool enter_host(struct worker_state *state, struct job *job, struct result *ret_result) {
 	struct hosts *hosts = state->run->hosts;
 	if (job->attempt == 1) {
 		job->tries.n = 0;
@@ -519,53 +639,41 @@ static bool enter_host(struct worker_state *state, struct job *job, struct hosts
 		grow_array(&job->tries.logins, &job->tries.cap, job->tries.n + 1, sizeof(*job->tries.logins));
 		job->tries.logins[job->tries.n++] = job->login;
 	}
-	const struct hosts_request request = {
-		.width = worker_width(state->worker), .tries = &job->tries, .is_alone = job->losses >= LOSSES_ALONE, .binding = job->batch->binding,
+	state->request = (struct hosts_request){
+		.worker = state->worker, .width = worker_width(state->worker), .tries = &job->tries, .is_alone = job->losses >= LOSSES_ALONE,
+		.binding = job->batch->binding,
 	};
 	hosts_refresh_list(hosts);
-	bool has_place = hosts_acquire_place(hosts, &request, /* waits */ false, ret_place, ret_unreachable);
-	if (!has_place && !*ret_unreachable) {
-		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
-		hosts_describe_request(hosts, &request, &what);
-		worker_pass(state->worker); // others go on, and may have the machine that this one waits for
-		publish_attempt_wait(state, job, WHY_HOST, buf_str(&what));
-		has_place = hosts_acquire_place(hosts, &request, /* waits */ true, ret_place, ret_unreachable);
+	if (hosts_request_place(hosts, &state->request)) {
+		return on_answer(state, job, ret_result);
 	}
-	publish_attempt_wait_end(state, job);
-	return has_place;
+	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+	hosts_describe_request(hosts, &state->request, &what);
+	worker_pass(state->worker); // others go on, and may have the machine that this one waits for
+	publish_attempt_wait(state, job, WHY_HOST, buf_str(&what));
+	return false;
 }
 
-void attempt_run(struct worker_state *state, struct job *job, struct result *ret_result) {
-	struct hosts *hosts = state->run->hosts;
+bool attempt_run(struct worker_state *state, struct job *job, struct result *ret_result) {
 	// only items' jobs that take slots are placed on machines: all else runs here
-	bool is_placed = hosts && job->role == ROLE_JOB && !worker_is_long(state->worker);
+	bool is_placed = state->run->hosts && job->role == ROLE_JOB && !worker_is_long(state->worker);
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
 	publish_attempt_begin(state);
-	if (!is_placed) {
-		job->login = NULL;
-		run_at(state, job, NULL, ret_result);
-		return;
+	if (is_placed) {
+		return enter_host(state, job, ret_result);
 	}
-	// the place comes first, as the command may name the machine
-	const struct sshlogin *gone;
-	struct hosts_place place;
-	bool has_place = enter_host(state, job, &place, &gone);
-	if (gone) {
-		job->login = gone;
-		struct expansion x = job_expansion(job);
-		(void)write_text(state, job, &x);
-		job_output_open_spool(state, job);
-		// which machine cannot be reached, and why, was said when that was seen
-		buf_adds(&state->stats.why, "none of the machines that it may run on can be reached");
-		result_cannot_start(ret_result, UNREACHABLE);
-		return;
+	job->login = NULL;
+	return run_at(state, job, NULL, ret_result);
+}
+
+bool attempt_resume(struct worker_state *state, struct job *job, struct result *ret_result) {
+	if (!state->elsewhere) {
+		return hosts_have_answered(state->run->hosts, &state->request) && on_answer(state, job, ret_result);
 	}
-	if (!has_place) {
-		ret_result->outcome = OUTCOME_CANCELLED;
-		return;
+	if (!step_elsewhere(state, job, ret_result)) {
+		return false;
 	}
-	job->login = place.login;
-	run_at(state, job, &place, ret_result);
-	hosts_release_place(hosts, &place);
-	hosts_refresh_list(hosts);
+	note_end(state, job, ret_result);
+	leave_place(state);
+	return true;
 }

@@ -49,7 +49,7 @@ void batch_command_on_failure(struct worker_state *state, const struct job *fail
 	job.step = 0;
 	job.spool = NULL;
 	job.results = NULL;
-	attempt_run(state, &job, &result);
+	(void)attempt_run(state, &job, &result); // here, to its end
 	finish(state, &job, &result); // not counted, as the command is no item
 	if (outcome_is_failure(result.outcome)) {
 		char how[80];
@@ -67,7 +67,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	struct job job = job_without_item(batch, batch->finally, ROLE_FINALLY, "finally", worker_slot(worker));
 	struct result result;
 	job.told = &ended;
-	attempt_run(state, &job, &result);
+	(void)attempt_run(state, &job, &result); // here, to its end
 	finish(state, &job, &result); // not counted, as the command is no item
 	if (result.outcome != OUTCOME_OK) {
 		char how[80];
@@ -109,7 +109,7 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
 		warn_nothing(state->run, batch, pattern, dir ? dir : "");
 	}
 	if (failed && state->run->options->dry_run) { // an earlier batch may be going to make what is missing
-		diag_note("batch '%s': its items cannot be told yet: glob '%s': %s", text_shows(batch->name), text_shows(pattern),
+		diag_note("batch '%s': its items are not known yet: glob '%s': %s", text_shows(batch->name), text_shows(pattern),
 		          error);
 		free(error);
 	} else if (failed) {
@@ -127,7 +127,7 @@ static void list_by_command(struct worker_state *state, struct worker *worker, s
 	struct job job = job_without_item(batch, spec, ROLE_LISTING, "args_from", worker_slot(worker));
 	struct result result;
 	job.line_items = line_items_begin(worker, queue, /* from */ 0, IN_THIS_ORDER, /* hold */ false);
-	attempt_run(state, &job, &result);
+	(void)attempt_run(state, &job, &result); // here, to its end
 	line_items_end(job.line_items, /* keep */ true);
 	finish(state, &job, &result);
 	if (result.outcome == OUTCOME_CANCELLED) {

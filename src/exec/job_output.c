@@ -120,7 +120,9 @@ static void pass_on(struct worker_state *state, enum child_stream stream, const 
 		line_items_take(job->line_items, bytes, n);
 		state->stats.item_bytes += (uint64_t)n;
 	} else if (job->results && job->results->stream[stream].takes) {
+		job_keeps_thread(state->run, true);
 		results_add(job->results, (int)stream, bytes, n);
+		job_keeps_thread(state->run, false);
 	} else {
 		spool_add(job->spool, (int)stream, bytes, n);
 	}

@@ -74,7 +74,11 @@ static void job_close(struct worker_state *state, struct job *job, const struct 
 	uint64_t received = job_bytes(job, 0) + (job->spec->output == OUTPUT_LINE_BUFFER ? job_bytes(job, 1) : 0);
 	publish_note_output(state, job, result, NEXT_NOTHING);
 	end_summary_note_failure(state, result);
-	result_files_end(state, job, result, received);
+	if (job->results) {
+		job_keeps_thread(run, true);
+		result_files_end(state, job, result, received);
+		job_keeps_thread(run, false);
+	}
 	if (job->spool && failed && run->options->color_failed && !result_files_is_table(run)) {
 		// white on red, and to the end of the line, as GNU parallel has it
 		spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
@@ -90,8 +94,9 @@ static void job_close(struct worker_state *state, struct job *job, const struct 
 // ---- continuations ----
 
 static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size);
+static enum work_status resume_job(struct worker *worker, struct queue *queue);
 static void drop_again(struct queue *queue, void *data, size_t size);
-static const struct work_type work_again = {.name = "continuation", .run = run_again, .drop = drop_again};
+static const struct work_type work_again = {.name = "continuation", .run = run_again, .resume = resume_job, .drop = drop_again};
 
 // Copies the job to the heap, because it outlives the item that runs now.
 static struct job *job_keep(const struct job *job) {
@@ -199,7 +204,7 @@ static enum work_status queue_next(struct worker_state *state, struct queue *que
 	return WORK_OK;
 }
 
-static bool resume(struct queue *queue, struct job *job) {
+static bool retry(struct queue *queue, struct job *job) {
 	end_pause(job);
 	switch (submit_again(run_of(queue), queue, NULL, job)) {
 	case SUBMIT_FULL: return false;
@@ -209,7 +214,7 @@ static bool resume(struct queue *queue, struct job *job) {
 	return true;
 }
 
-const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off};
+const struct retry_calls work_retries = {.resume = retry, .cut_off = cut_off};
 
 // A record that cannot be an item fails as a job, and says why.
 static enum work_status fail_bad_item(struct worker_state *state, struct job *job) {
@@ -221,25 +226,6 @@ static enum work_status fail_bad_item(struct worker_state *state, struct job *jo
 	job_output_open_spool(state, job);
 	attempt_complain(state, job, "%s: '%s'", job->reason, text_shows(job->record.args));
 	return job_end(state, job, &result);
-}
-
-// Runs the job's step. The lines of the first step may become items of another batch.
-static void job_attempt(struct worker_state *state, struct job *job, struct result *ret_result) {
-	const struct job_spec *spec = job->spec;
-	bool emits = job->batch->emits && job->step == 0;
-	if (job->batch->node && job->item.earlier != RESUME_DONE) {
-		atomic_store_relaxed(&job->batch->node->has_run, true);
-	}
-	if (emits) {
-		bool hold = spec->attempts > 1 || state->run->hosts;
-		job->line_items = line_items_begin(state->worker, job->batch->emits, job->item.seq, WORK_LOCAL, hold);
-		job->line_items->submission.again = job->item.earlier == RESUME_NEW;
-	}
-	attempt_run(state, job, ret_result);
-	if (emits) {
-		line_items_end(job->line_items, ret_result->outcome == OUTCOME_OK || (spec->attempts == 1 && !ret_result->lost));
-		job->line_items = NULL;
-	}
 }
 
 // True if an attempt that was lost with its machine is to run again: if it was never sent there; or if the job was lost less often than LOSSES_MOST,
@@ -263,14 +249,20 @@ static void note_length(const struct job *job, const struct result *result) {
 	}
 }
 
-static enum work_status job_step(struct worker *worker, struct queue *queue, struct job *job) {
+// The lines that the first step writes may become items of another batch.
+static bool job_emits(const struct job *job) {
+	return job->batch->emits && job->step == 0;
+}
+
+// What follows an attempt, whose end is in state->result: the next attempt or step, or the end of the job.
+static enum work_status after_attempt(struct worker_state *state, struct queue *queue) {
+	struct job *job = &state->job;
 	const struct job_spec *spec = job->spec;
-	struct worker_state *state = worker_state_of(run_of(queue), worker);
-	struct result result;
-	if (job->item.bad) {
-		return fail_bad_item(state, job);
+	struct result result = state->result;
+	if (job_emits(job)) {
+		line_items_end(job->line_items, result.outcome == OUTCOME_OK || (spec->attempts == 1 && !result.lost));
+		job->line_items = NULL;
 	}
-	job_attempt(state, job, &result);
 	if (state->run->options->packing.by_time && job->step == 0 && job->attempt == 1 && !job->added) {
 		note_length(job, &result);
 	}
@@ -301,19 +293,38 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	return queue_next(state, queue, job, pause);
 }
 
+// Begins an attempt at the job's step.
+static enum work_status job_step(struct worker_state *state, struct queue *queue) {
+	struct job *job = &state->job;
+	if (job->item.bad) {
+		return fail_bad_item(state, job);
+	}
+	if (job->batch->node && job->item.earlier != RESUME_DONE) {
+		atomic_store_relaxed(&job->batch->node->has_run, true);
+	}
+	if (job_emits(job)) {
+		bool hold = job->spec->attempts > 1 || state->run->hosts;
+		job->line_items = line_items_begin(state->worker, job->batch->emits, job->item.seq, WORK_LOCAL, hold);
+		job->line_items->submission.again = job->item.earlier == RESUME_NEW;
+	}
+	return attempt_run(state, job, &state->result) ? after_attempt(state, queue) : WORK_PENDING;
+}
+
 static enum work_status run_kept(struct worker *worker, struct queue *queue, struct job *kept) {
-	struct job job = *kept;
+	struct worker_state *state = worker_state_of(run_of(queue), worker);
+	struct job *job = &state->job;
+	*job = *kept;
 	free(kept);
-	job.slot = worker_slot(worker);
-	if (job.results) {
-		(job.attempt > 1 ? results_reset : results_mark)(job.results);
+	job->slot = worker_slot(worker);
+	if (job->results) {
+		(job->attempt > 1 ? results_reset : results_mark)(job->results);
 	}
-	if (job.spool && job.attempt > 1) {
-		spool_reset(job.spool); // only the last attempt is shown, as GNU parallel does
-	} else if (job.spool) {
-		spool_mark(job.spool);  // the steps before this one stay
+	if (job->spool && job->attempt > 1) {
+		spool_reset(job->spool); // only the last attempt is shown, as GNU parallel does
+	} else if (job->spool) {
+		spool_mark(job->spool);  // the steps before this one stay
 	}
-	return job_step(worker, queue, &job);
+	return job_step(state, queue);
 }
 
 static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size) {
@@ -374,28 +385,41 @@ static bool leave_out(struct job *job) {
 	return is_done;
 }
 
-static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
-	struct run *run = run_of(queue);
-	struct job job;
-	job_read(&job, queue_user(queue), data, size);
-	job.slot = worker_slot(worker);
-	job.spec = job.added ? &job.added->spec : job.batch->specs[job.item.spec];
-	enum work_status status = WORK_NOT_RUN;
-	if (job_is_cancelled(&job)) {
-		drop(&job);
-	} else if (job.batch->is_fed && !job.item.bad && leave_out(&job)) {
-		publish_queued(job.batch, -1); // the job is in no count but that of jobs done before
-		job_release(&job);
-	} else if (job.spec->creates && !job.item.bad && created_files_find(worker_state_of(run, worker), &job)) {
-		batch_skip_output(job.batch, job.item.order);
-		publish_up_to_date(&job);
-	} else {
-		status = job_step(worker, queue, &job);
-	}
+// Has the event loop write the lines of --trace-service that may not be kept longer.
+static void trace_later(const struct run *run) {
 	if (run->trace) {
 		bool left;
-		event_log_later(run->trace, TRACE_LINES, &left); // the event loop writes the lines that are left
+		event_log_later(run->trace, TRACE_LINES, &left);
 	}
+}
+
+static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	struct run *run = run_of(queue);
+	struct worker_state *state = worker_state_of(run, worker);
+	struct job *job = &state->job;
+	job_read(job, queue_user(queue), data, size);
+	job->slot = worker_slot(worker);
+	job->spec = job->added ? &job->added->spec : job->batch->specs[job->item.spec];
+	enum work_status status = WORK_NOT_RUN;
+	if (job_is_cancelled(job)) {
+		drop(job);
+	} else if (job->batch->is_fed && !job->item.bad && leave_out(job)) {
+		publish_queued(job->batch, -1); // the job is in no count but that of jobs done before
+		job_release(job);
+	} else if (job->spec->creates && !job->item.bad && created_files_find(state, job)) {
+		batch_skip_output(job->batch, job->item.order);
+		publish_up_to_date(job);
+	} else {
+		status = job_step(state, queue);
+	}
+	trace_later(run);
+	return status;
+}
+
+static enum work_status resume_job(struct worker *worker, struct queue *queue) {
+	struct worker_state *state = worker_state_of(run_of(queue), worker);
+	enum work_status status = attempt_resume(state, &state->job, &state->result) ? after_attempt(state, queue) : WORK_PENDING;
+	trace_later(state->run);
 	return status;
 }
 
@@ -405,4 +429,4 @@ static void drop_item(struct queue *queue, void *data, size_t size) {
 	drop(&job);
 }
 
-const struct work_type work_item = {.name = "item", .run = run_item, .drop = drop_item};
+const struct work_type work_item = {.name = "item", .run = run_item, .resume = resume_job, .drop = drop_item};

@@ -16,9 +16,16 @@ extern const struct retry_calls work_retries;
 
 // One attempt at one step of a job: its command, its environment, its child, its output.
 
-// Makes one attempt on job->slot and waits for its end. *ret_result: how it ended; OUTCOME_CANCELLED if the run was cut short before its start,
+// Makes one attempt on job->slot. Returns true when it has ended; *ret_result: how, OUTCOME_CANCELLED if the run was cut short before its start,
 // OUTCOME_SPAWN_ERROR, after a message, if it could not be started. Leaves its command in state->text. With --dry-run only shows the command.
-void attempt_run(struct worker_state *state, struct job *job, struct result *ret_result);
+// Returns false if the attempt waits for another machine: the worker's item is pending then, and attempt_resume(), called when the item is resumed,
+// returns as this function. Only an item's job (ROLE_JOB) waits so.
+bool attempt_run(struct worker_state *state, struct job *job, struct result *ret_result);
+bool attempt_resume(struct worker_state *state, struct job *job, struct result *ret_result);
+
+// Says that the calling thread begins or ends what may take long: a process of its own, or work on the files of --results, whose disk may stall. In
+// a run on several machines a few threads of the pool serve all jobs, and one more is allowed meanwhile.
+void job_keeps_thread(const struct run *run, bool begins);
 
 // ---- job_output.c ----
 

@@ -1,5 +1,6 @@
-// A machine: how it is made, the thread of its connection, and what follows from its worker's frames. The thread starts the launcher, moves bytes
-// between the launcher, the protocol (dispatcher_end.h) and the attempts, and starts another launcher when that has ended. It waits in one poll().
+// A machine: how it is made, the steps of its connection, and what follows from its worker's frames. The steps start the launcher, move bytes
+// between the launcher, the protocol (dispatcher_end.h) and the attempts, and start another launcher when that has ended. None of them waits: all
+// hosts have one thread (connections.c). All functions are called with hosts.lock; those that read, write or fork give it back meanwhile.
 //
 // A host has slots while it is connected: host_set_slots() adds them to the pool when the connection is up, and removes them when it ends. An attempt
 // whose connection is lost ends with result.lost, and exec/job_run.c runs the job again at another place: on another host, or on this one when the
@@ -25,8 +26,7 @@
 #include <unistd.h>
 
 enum {
-	STACK_BYTES = 256 * 1024,
-	READ_BYTES = 64 * 1024,
+	READ_BYTES = 64 * 1024,   // read at once
 	BACKOFF_FIRST_S = 1, BACKOFF_MOST_S = 60,
 	END_GRACE_MS = 2000,      // for a launcher whose pipes were closed
 	DEADLINE_GRACE_MS = 1000, // for a job whose time is up: its worker should end it without an order
@@ -35,13 +35,31 @@ enum {
 	NOISE_IN_LINE = 200,      // bytes of the other end's noise in a message
 	MESSAGE_MOST = 600,       // bytes of what a machine or its launcher says, as it is shown
 	BEGIN_MOST = 8, BEGIN_S = 2, // most connections by ssh that are unanswered and younger than BEGIN_S (sshd's MaxStartups is 10:30:100)
-	BEGIN_CHECK_MS = 50,
 	KEY_S = 5,                // seconds that ssh-keygen may take
+	OUTLIVES_MS = 300, LEAVES_S = 2,
 };
 
-// Whether the host's worker takes attempts. On the host's thread.
+// Whether there is a connection, whose launcher runs.
+static bool is_connected(const struct host *host) {
+	return host->phase >= CONNECTION_BEGUN && host->phase <= CONNECTION_RELEASED;
+}
+
+// Whether the host's worker takes attempts. On the connections' thread.
 static bool takes_attempts(const struct host *host) {
-	return host->connection && host->connection->is_up && !host->connection->is_leaving;
+	return host->phase == CONNECTION_UP && !host->connection->is_leaving;
+}
+
+// Returns whether the descriptor was ready, once.
+static bool take_ready(struct watch *watch) {
+	bool is_ready = watch->is_ready;
+	watch->is_ready = false;
+	return is_ready;
+}
+
+// Closes the descriptor that is watched.
+static void close_watched(struct host *host, struct watch *watch, int *fd) {
+	host_watch(host, watch, *fd, WATCH_NOT);
+	fd_close(fd);
 }
 
 static bool is_over_ssh(const struct host *host) {
@@ -50,61 +68,68 @@ static bool is_over_ssh(const struct host *host) {
 
 // ---- attempts ----
 
-// Wakes the thread of the attempt. With the lock.
-static void wake_attempt(struct host_attempt *attempt) {
+// Ends the attempt's step. The connections' thread does not use the attempt any more.
+static void finish_attempt(struct host_attempt *attempt) {
+	attempt->state = ATTEMPT_ENDED;
+	list_remove(&attempt->link);
 	if (attempt->talk) {
-		attempt->talk->ends = attempt->state == ATTEMPT_ENDED;
-		cond_signal(&attempt->talk->heard);
-	} else {
-		wakeup_post(attempt->wake_fd);
+		file_talk_end(attempt->talk);
 	}
+	host_attempt_on_wake(attempt);
 }
 
-bool host_submit(struct host_attempt *attempt) {
-	struct host *host = attempt->host;
-	mutex_lock(&host->lock);
-	enum hosts_ending ending = atomic_load_relaxed(&host->hosts->ending);
-	bool taken = ending == HOSTS_RUN || (ending == HOSTS_TERMINATE && attempt->config->cleanup);
-	if (taken) {
-		attempt->number = ++host->last_number;
-		list_push_back(&host->attempts, &attempt->link);
-		wakeup_post(host->wake_fd);
-	}
-	mutex_unlock(&host->lock);
-	return taken;
-}
-
-// Ends the attempt. From then on only the thread that waits for it uses it.
 static void end_attempt(struct host *host, struct host_attempt *attempt, enum lost lost) {
 	struct result *result = &attempt->result;
 	bool has_run = lost != LOST_UNSENT && result->outcome != OUTCOME_SPAWN_ERROR && result->start > 0;
 	bool is_natural = result->outcome <= OUTCOME_SIGNAL; // fairpar has not ended the process
 	result->lost = lost;
-	mutex_lock(&host->lock);
-	attempt->state = ATTEMPT_ENDED;
+	host_watch(host, &attempt->in, -1, WATCH_NOT);
+	host_watch(host, &attempt->more, -1, WATCH_NOT);
 	attempt->start = has_run && attempt->start == 0 ? result->start : attempt->start; // no `started` frame came
-	attempt->is_doubted = host->login->is_slurm && lost == LOST_NOT && !attempt->talk && is_natural;
-	host->ndoubted += attempt->is_doubted;
-	list_remove(&attempt->link);
-	wake_attempt(attempt); // with the lock: the thread that sees ATTEMPT_ENDED closes the descriptor
-	mutex_unlock(&host->lock);
+	if (host->login->is_slurm && lost == LOST_NOT && !attempt->talk && is_natural) {
+		attempt->state = ATTEMPT_DOUBTED;
+		host_attempt_on_wake(attempt);
+	} else {
+		finish_attempt(attempt);
+	}
+}
+
+// Slurm signals the processes of a step one after the other, children first: so a shell may go on without its child, and end well, before its
+// worker is told. So for a moment an end is doubted: if Slurm has signalled the worker, too, it says goodbye soon, and its connection ends. Ends the
+// doubted attempt if the worker has outlived it; and as lost, if not.
+static void settle_doubt(struct host *host, struct host_attempt *attempt) {
+	uint64_t end = attempt->result.end, leaves = host->hosts->stop_takes + LEAVES_S * NS_PER_S;
+	uint64_t until = end + (uint64_t)OUTLIVES_MS * NS_PER_MS;
+	until = host->bye_at > 0 && host->bye_at + leaves > until ? host->bye_at + leaves : until;
+	if (host->lost_at >= end || host->now >= until) {
+		attempt->result.lost = host->lost_at >= end && host->lost_at < until ? LOST_SILENT : LOST_NOT;
+		finish_attempt(attempt);
+	} else {
+		host->next_deadline = time_earlier(host->next_deadline, until);
+	}
 }
 
 // Reads as much of the attempt's standard input as the worker takes, and sends it.
 static void read_input(struct host *host, struct host_attempt *attempt) {
 	size_t room = channel_room(&host->connection->channel, attempt->number);
-	ssize_t n = read(attempt->in_fd, host->bytes, room < READ_BYTES ? room : READ_BYTES);
+	char bytes[READ_BYTES];
+	mutex_unlock(&host->hosts->lock);
+	ssize_t n = read(attempt->in_fd, bytes, room < READ_BYTES ? room : READ_BYTES);
+	mutex_lock(&host->hosts->lock);
 	if (n > 0) {
-		channel_send_bytes(&host->connection->channel, attempt->number, /* stream */ 0, host->bytes, (size_t)n);
+		channel_send_bytes(&host->connection->channel, attempt->number, /* stream */ 0, bytes, (size_t)n);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		dispatcher_end_say(host->connection, FRAME_EOF, attempt->number, 0);
-		fd_close(&attempt->in_fd);
+		close_watched(host, &attempt->in, &attempt->in_fd);
+	}
+	if (attempt->config->stdin_writer) {
+		host_attempt_on_wake(attempt); // there is room in its pipe
 	}
 }
 
 // ---- hosts that come and go ----
 
-// Returns the login of the node of that name, or `otherwise` if the name is not valid. With hosts.lock.
+// Returns the login of the node of that name, or `otherwise` if the name is not valid.
 static const struct sshlogin *find_node(struct hosts *hosts, const char *name, const struct sshlogin *otherwise) {
 	size_t len = strlen(name);
 	if (!slurm_is_node(name)) {
@@ -124,7 +149,7 @@ static const struct sshlogin *find_node(struct hosts *hosts, const char *name, c
 	return &node->login;
 }
 
-// Whether another host, one of the binding's if `binding` is not NULL, has not failed. With hosts.lock.
+// Whether another host, one of the binding's if `binding` is not NULL, has not failed.
 static bool has_other_host(const struct host *host, const struct hosts_binding *binding) {
 	const struct hosts *hosts = host->hosts;
 	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
@@ -136,7 +161,7 @@ static bool has_other_host(const struct host *host, const struct hosts_binding *
 	return false;
 }
 
-// Returns the end of the message about a host that has failed: what becomes of its jobs. `reruns`: some ran there, and run again. With the lock.
+// Returns the end of the message about a host that has failed: what becomes of its jobs. `reruns`: some ran there, and run again.
 static const char *retry_note(const struct host *host, bool reruns) {
 	if (host->state == HOST_ENDED || host->is_removed) {
 		return "";
@@ -158,22 +183,17 @@ static void host_down(struct host *host, const char *why, bool was_up, bool bye)
 	struct hosts *hosts = host->hosts;
 	FP_CLEANUP(buf_fini) struct buf cause = BUF_INIT;
 	buf_add_escaped(&cause, why, strlen(why), MESSAGE_MOST);
-	mutex_lock(&host->lock);
 	bool reruns = was_up && !hosts->options->at_most_once && !list_is_empty(&host->attempts);
-	mutex_unlock(&host->lock);
-	mutex_lock(&hosts->lock);
 	bool is_pilot = host->login->is_pilot, has_ended = !was_up && host->login->kind == SSHLOGIN_LAUNCH && slurm_is_over(why);
 	bool says = !is_pilot && !host_has_failed(host) && atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(host->is_removed && bye);
-	host->begun = 0;
 	host->offered = 0;
 	host->state = bye || is_pilot ? HOST_CONNECTING : was_up ? HOST_LOST : has_ended ? HOST_ENDED : HOST_UNREACHABLE;
 	const char *what = was_up ? "the connection is lost" : has_ended ? "the allocation has ended" : "cannot connect";
 	const char *next = retry_note(host, reruns);
-	host_set_slots(host, 0, /* keeps */ false);
+	host_set_slots(host, /* keeps */ false);
 	if (host->is_removed) {
 		host_want(host, false);
 	}
-	mutex_unlock(&hosts->lock);
 	if (is_pilot) {
 		pilots_on_down(host, why, was_up, bye);
 		return;
@@ -183,8 +203,62 @@ static void host_down(struct host *host, const char *why, bool was_up, bool bye)
 	} else if (says) {
 		diag_warn("%s: %s: %s%s", host->login->name, what, buf_str(&cause), next);
 	}
-	hosts_refresh_list(hosts); // the end of a job does so, too, but perhaps no job runs
-	wakeup_post(hosts->wake_fd); // it may have been the last host
+	wakeup_post(hosts->wake_fd); // it may have been the last host, and the list may have changed
+}
+
+// ---- turns: only some connections by ssh begin at the same time, because many machines may be behind one gateway ----
+
+// Has those that are next look whether they may begin.
+static void call_next(struct hosts *hosts) {
+	for (size_t i = 0; i < sizeof(hosts->queues) / sizeof(hosts->queues[0]); ++i) {
+		if (!list_is_empty(&hosts->queues[i])) {
+			host_post(list_entry(hosts->queues[i].next, struct host, turn));
+		}
+	}
+}
+
+// Notes that the host's connection was answered, has failed, or is not to begin any more.
+static void end_turn(struct host *host) {
+	struct hosts *hosts = host->hosts;
+	if (!list_is_empty(&host->turn)) {
+		list_remove(&host->turn);
+		hosts->asking = hosts->asking == host ? NULL : hosts->asking;
+		call_next(hosts);
+	}
+}
+
+// Returns 0 if a connection may begin now, or if it is over ssh and the machine's key was not looked up, ssh-keygen may; it counts from then on. Else
+// returns when to ask again (now_ns() time, or TIME_NEVER: when the host is posted). Those for which ssh may ask about a key begin one by one.
+static uint64_t may_begin(struct host *host) {
+	struct hosts *hosts = host->hosts;
+	struct list *queue = &hosts->queues[host->key == KEY_UNKNOWN];
+	uint64_t at = host->key == KEY_UNLOOKED ? 0 : hosts->next_begin;
+	unsigned n = 0;
+	if (!is_over_ssh(host)) {
+		return 0;
+	}
+	if (list_is_empty(&host->turn)) {
+		list_push_back(queue, &host->turn);
+	}
+	if (queue->next != &host->turn || (host->key == KEY_UNKNOWN && hosts->asking)) {
+		return TIME_NEVER;
+	}
+	for (struct list *other = hosts->begun.prev; other != &hosts->begun && n < BEGIN_MOST; other = other->prev) { // the youngest first
+		uint64_t aged = list_entry(other, struct host, turn)->begun + BEGIN_S * NS_PER_S;
+		at = ++n == BEGIN_MOST && aged > at ? aged : at;
+	}
+	if (at > host->now) {
+		return at;
+	}
+	list_remove(&host->turn);
+	list_push_back(&hosts->begun, &host->turn);
+	host->begun = host->now;
+	if (host->key != KEY_UNLOOKED) {
+		hosts->next_begin = host->now + hosts->options->ssh_delay;
+		hosts->asking = host->key == KEY_UNKNOWN ? host : hosts->asking;
+	}
+	call_next(hosts);
+	return 0;
 }
 
 // ---- what the worker says ----
@@ -207,21 +281,20 @@ static void send_env(struct host *host) {
 
 static void on_hello(void *arg, const struct worker_hello *hello) {
 	struct host *host = arg;
-	send_env(host);
-	mutex_lock(&host->hosts->lock);
-	bool is_back = host->state != HOST_CONNECTING || (host->was_up && !host->login->is_pilot);
-	host->begun = 0;
+	host->phase = CONNECTION_UP;
+	end_turn(host);
 	host->key = KEY_KNOWN;
+	send_env(host);
+	bool is_back = host->state != HOST_CONNECTING || (host->was_up && !host->login->is_pilot);
 	host->was_up = true;
 	host->idle_since = now_ns();
 	host->node = host->login->is_pilot ? find_node(host->hosts, hello->node, host->login) : host->login;
 	host->offered = hello->slots < HOST_SLOTS_MOST ? hello->slots : HOST_SLOTS_MOST;
 	host->state = HOST_UP;
-	host_set_slots(host, host_target_slots(host), /* keeps */ false);
+	host_set_slots(host, /* keeps */ false);
 	if (host->login->is_pilot) {
 		pilots_on_up(host);
 	}
-	mutex_unlock(&host->hosts->lock);
 	if (is_back) {
 		diag_note("%s: connected", host->login->name);
 	}
@@ -230,8 +303,6 @@ static void on_hello(void *arg, const struct worker_hello *hello) {
 // Called when the worker refuses attempts for now, because of `why`, while `jobs` run there; or, with `why` NULL, takes them again.
 static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	struct host *host = arg;
-	struct hosts *hosts = host->hosts;
-	mutex_lock(&hosts->lock);
 	bool says = why && host->brake.len == 0 && jobs == 0; // once
 	if (why) {
 		buf_reset(&host->brake);
@@ -239,30 +310,28 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	}
 	if (host->state == HOST_UP || host->state == HOST_HELD) {
 		host->state = why ? HOST_HELD : HOST_UP;
-		cond_broadcast(&hosts->changed);
+		hosts_answer_requests(host->hosts);
 	}
-	mutex_unlock(&hosts->lock);
 	if (says) {
-		diag_note("%s: waiting: %s", host->login->name, buf_str(&host->brake)); // no other thread changes host->brake
+		diag_note("%s: waiting: %s", host->login->name, buf_str(&host->brake));
 	}
 }
 
 void hosts_brake_here(struct hosts *hosts, const char *why) {
-	struct host *here = NULL;
 	mutex_lock(&hosts->lock);
-	for (size_t i = 0; i < hosts->n && !here; ++i) {
-		here = hosts->hosts[i]->login->kind == SSHLOGIN_LOCAL ? hosts->hosts[i] : NULL;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		if (hosts->hosts[i]->login->kind == SSHLOGIN_LOCAL) { // the list has it once
+			on_braked(hosts->hosts[i], hosts->hosts[i]->used, why);
+		}
 	}
-	unsigned used = here ? here->used : 0;
 	mutex_unlock(&hosts->lock);
-	if (here) {
-		on_braked(here, used, why);
-	}
 }
 
-static int on_program_requested(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why) {
-	const struct host *host = arg;
-	return is_over_ssh(host) ? program_copy_read(&host->hosts->copy, machine, ret_bytes, ret_why) : -1;
+static int on_program_requested(void *arg, const char *machine, struct buf *ret_why) {
+	struct host *host = arg;
+	host->sends_program = is_over_ssh(host) && program_copy_open(&host->hosts->copy, machine, ret_why) == 0;
+	host->program_at = 0;
+	return host->sends_program ? 0 : -1;
 }
 
 static void on_started(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago) {
@@ -270,12 +339,10 @@ static void on_started(void *arg, struct channel_job *job, uint64_t pid, uint64_
 	struct host_attempt *attempt = job->owner;
 	host->pause = 0; // only now: if a host connects but can start no job, the pauses before new connections must grow
 	if (attempt) {
-		mutex_lock(&host->lock);
 		attempt->state = ATTEMPT_STARTED;
 		attempt->start = host->now - (ago < host->now ? ago : 0);
 		attempt->pid = (int)pid;
-		wake_attempt(attempt);
-		mutex_unlock(&host->lock);
+		host_attempt_on_wake(attempt);
 	}
 }
 
@@ -286,11 +353,8 @@ static void on_output(void *arg, struct channel_job *job, unsigned stream, const
 		channel_acknowledge(&host->connection->channel, job->number, n);
 		return;
 	}
-	mutex_lock(&host->lock);
-	attempt->wrote = true;
 	buf_add(&attempt->out[stream - 1], bytes, n);
-	wake_attempt(attempt);
-	mutex_unlock(&host->lock);
+	host_attempt_on_wake(attempt);
 }
 
 // Sets the attempt's times by the clock of this machine. The `started` frame may have been on its way longer than `done`: so the end is at most now.
@@ -302,19 +366,17 @@ static void set_times(const struct host *host, struct host_attempt *attempt, uin
 	result->start = never_started ? 0 : u64_minus(result->end, wall);
 }
 
-// Notes how many jobs on the host were told to end and have not, although their attempts count as ended here.
-static void set_stuck(struct host *host, unsigned jobs) {
-	mutex_lock(&host->hosts->lock);
-	host->stuck = jobs;
-	host_set_slots(host, host_target_slots(host), /* keeps */ true);
-	mutex_unlock(&host->hosts->lock);
+// Counts the jobs on the host that were told to end and have not, although their attempts count as ended here.
+static void add_stuck(struct host *host, int jobs) {
+	host->stuck += (unsigned)jobs;
+	host_set_slots(host, /* keeps */ true);
 }
 
 static void on_done(void *arg, const struct channel_job *job, const struct job_end *end) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
 	if (!attempt) {
-		set_stuck(host, host->stuck - 1);
+		add_stuck(host, -1);
 		return;
 	}
 	attempt->result = end->result;
@@ -329,28 +391,10 @@ static void on_done(void *arg, const struct channel_job *job, const struct job_e
 	end_attempt(host, attempt, is_lost ? LOST_SILENT : LOST_NOT);
 }
 
-// Notes when the connection ends (lost_at) or is about to (bye_at), and wakes the threads of attempts with is_doubted.
-static void note_end(struct host *host, uint64_t *at) {
-	mutex_lock(&host->lock);
-	host->bye_at = 0; // may be from the previous connection
-	*at = host->now;
-	cond_broadcast(&host->changed);
-	mutex_unlock(&host->lock);
-}
-
 static void on_bye(void *arg, const char *why) {
 	struct host *host = arg;
-	note_end(host, &host->bye_at);
+	host->bye_at = host->now;
 	host_down(host, why, /* was_up */ true, /* bye */ true);
-}
-
-static void on_refused(void *arg, const struct channel_job *job, const char *why FP_UNUSED) {
-	struct host *host = arg;
-	if (job->owner) {
-		end_attempt(host, job->owner, LOST_UNSENT);
-	} else {
-		set_stuck(host, host->stuck - 1);
-	}
 }
 
 // Called when a job was told to stop, and has not ended in time: ends its attempt here all the same.
@@ -360,84 +404,73 @@ static void on_overdue(void *arg, struct channel_job *job) {
 	attempt->result = (struct result){.outcome = attempt->order_sent == ORDER_EXPIRE ? OUTCOME_TIMEOUT : OUTCOME_CANCELLED};
 	set_times(host, attempt, attempt->start ? u64_minus(host->now, attempt->start) : 0);
 	job->owner = NULL;
-	set_stuck(host, host->stuck + 1); // first: its slot is not to be given to another job
+	add_stuck(host, 1); // first: its slot is not to be given to another job
 	end_attempt(host, attempt, LOST_NOT);
 }
 
 static void on_lost(void *arg, const struct channel_job *job) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
-	if (attempt) {
-		bool is_late = !job->is_unsent && attempt->order_sent == ORDER_EXPIRE; // counts as timed out although the worker has not answered
-		attempt->result = (struct result){.outcome = OUTCOME_TIMEOUT, .start = attempt->start ? attempt->start : host->now, .end = host->now};
-		end_attempt(host, attempt, is_late ? LOST_NOT : job->is_unsent ? LOST_UNSENT : LOST_SILENT);
+	if (!attempt) {
+		add_stuck(host, -1);
+		return;
 	}
+	bool is_late = !job->is_unsent && attempt->order_sent == ORDER_EXPIRE; // counts as timed out although the worker has not answered
+	attempt->result = (struct result){.outcome = OUTCOME_TIMEOUT, .start = attempt->start ? attempt->start : host->now, .end = host->now};
+	end_attempt(host, attempt, is_late ? LOST_NOT : job->is_unsent ? LOST_UNSENT : LOST_SILENT);
 }
 
-static const char *on_files(void *arg, struct channel_job *job, const struct wire_frame *frame) {
-	struct host *host = arg;
+static const char *on_files(void *arg FP_UNUSED, struct channel_job *job, const struct wire_frame *frame) {
 	struct host_attempt *attempt = job->owner;
-	mutex_lock(&host->lock);
-	const char *why = attempt ? file_talk_post(attempt->talk, frame) : NULL;
-	mutex_unlock(&host->lock);
-	return why;
+	if (!attempt) {
+		return NULL;
+	}
+	host_attempt_on_wake(attempt);
+	return file_talk_post(attempt->talk, frame);
 }
 
 static const struct dispatcher_calls dispatcher_calls = {
-	.hello = on_hello, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost,
+	.hello = on_hello, .started = on_started, .output = on_output, .done = on_done, .lost = on_lost,
 	.bye = on_bye, .braked = on_braked, .overdue = on_overdue, .program_requested = on_program_requested,
 	.files = on_files,
 };
 
 // ---- the connection ----
 
-// Whether the launcher is ssh itself, and would ask the user about the machine's key. Does not resolve an alias of ssh_config(5).
-static bool is_key_unknown(const struct host *host) {
-	const struct sshlogin *login = host->login;
-	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
-	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	buf_printf(&name, login->port ? "[%s]:%s" : "%s", login->host, login->port);
-	char *const argv[] = {"ssh-keygen", "-F", name.data, NULL};
-	const struct launcher_config command = {.argv = argv, .env = host->hosts->env, .context = host->hosts->launch_context};
+static char keygen[] = "ssh-keygen";
+
+// Whether the launcher is ssh itself, which asks the user about a key that it does not know, and the key can be looked up.
+static bool may_ask(const struct host *host) {
 	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	bool has_terminal = terminal >= 0;
 	fd_close(&terminal);
-	return has_terminal && strcmp(path_base(host->argv[0]), "ssh") == 0 && program_find(argv[0]) &&
-	       launcher_run(&command, /* cut_fd */ -1, now_ns() + KEY_S * NS_PER_S, &out, &why) != 0;
+	return has_terminal && strcmp(path_base(host->argv[0]), "ssh") == 0 && program_find(keygen);
 }
 
-// Returns 0 if a connection may begin now, and counts it; else when to ask again (now_ns() time). Only some connections by ssh begin
-// at the same time, because many machines may be behind one gateway; those for which ssh may ask about a key begin one by one.
-static uint64_t may_begin(struct host *host) {
-	struct hosts *hosts = host->hosts;
-	uint64_t now = host->now;
-	unsigned n = 0;
-	if (!is_over_ssh(host)) {
-		return 0;
+// Begins to look up whether ssh knows the machine's key. Does not resolve an alias of ssh_config(5).
+static void look_up_key(struct host *host) {
+	static char finds[] = "-F";
+	const struct sshlogin *login = host->login;
+	struct spawn_error error;
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+	buf_printf(&name, login->port ? "[%s]:%s" : "%s", login->host, login->port);
+	char *const argv[] = {keygen, finds, name.data, NULL};
+	const struct launcher_config command = {.argv = argv, .env = host->hosts->env, .context = host->hosts->launch_context};
+	if (launcher_start(&host->launcher, &command, &error) != 0) {
+		host->key = KEY_UNKNOWN;
+		end_turn(host);
+		return;
 	}
-	bool asks = false, is_unknown = host->key == KEY_UNLOOKED ? is_key_unknown(host) : host->key == KEY_UNKNOWN;
-	mutex_lock(&hosts->lock);
-	host->key = is_unknown ? KEY_UNKNOWN : KEY_KNOWN;
-	for (size_t i = 0; i < hosts->n; ++i) {
-		const struct host *other = hosts->hosts[i];
-		bool begins = other != host && other->begun > 0;
-		n += begins && now < other->begun + BEGIN_S * NS_PER_S;
-		asks = asks || (begins && is_unknown && other->key == KEY_UNKNOWN);
-	}
-	uint64_t at = n < BEGIN_MOST && !asks ? hosts->next_begin : now + (uint64_t)BEGIN_CHECK_MS * NS_PER_MS;
-	host->begun = at <= now ? now : 0;
-	hosts->next_begin = at <= now ? now + hosts->options->ssh_delay : hosts->next_begin;
-	mutex_unlock(&hosts->lock);
-	return at <= now ? 0 : at;
+	host->phase = CONNECTION_LOOKUP;
+	fd_close(&host->launcher.in_fd);
+	host->launcher.until = host->now + KEY_S * NS_PER_S;
+	host_watch(host, &host->end, host->launcher.pidfd, WATCH_READ);
 }
 
 // Reports that the connection to a pilot has ended. Only host_want() opens it again, without a pause.
 static void report_closed(struct host *host) {
 	if (host->login->is_pilot) {
-		mutex_lock(&host->lock);
-		host->wanted = host->called = false;
-		mutex_unlock(&host->lock);
+		host->wanted = false;
 		host->retry_at = 0;
 		pilots_on_closed(host);
 		wakeup_post(host->hosts->wake_fd); // it may have been the last pilot
@@ -456,39 +489,70 @@ static void add_launcher_text(const struct host *host, struct buf *text) {
 	}
 }
 
-// Closes a connection that has ended, or that cannot be used any more, and ends its launcher and attempts. `why`: the reason; NULL: how the
-// launcher has ended is the reason.
+// Closes a connection that has ended, or that cannot be used any more, and begins to end its launcher. `why`: the reason, which stays valid until
+// connection_lost(); NULL: how the launcher has ended is the reason.
 static void disconnect(struct host *host, const char *why) {
-	char how[80];
-	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	note_end(host, &host->lost_at);
-	mutex_lock(&host->lock);
-	bool wanted = host->wanted, closing = host->closing || !wanted, reports = !host->closing && (wanted || !host->login->is_pilot);
-	mutex_unlock(&host->lock);
+	bool closing = host->hosts->closing, wanted = host->wanted, is_up = host->connection->is_up;
+	host->lost_at = host->now;
+	host->bye_at = 0;
+	host->lost.why = why;
+	host->lost.was_up = takes_attempts(host);
+	host->lost.bye = host->connection->is_leaving || !wanted;
+	host->lost.reports = !closing && (wanted || !host->login->is_pilot) && (host->lost.was_up || !host->lost.bye);
+	host->phase = CONNECTION_ENDING;
+	close_watched(host, &host->out, &host->launcher.out_fd);
+	close_watched(host, &host->err, &host->launcher.err_fd);
+	close_watched(host, &host->in, &host->launcher.in_fd);
 	// a launcher that still connects does not notice that its pipes are closed
-	uint64_t grace = closing && !host->connection->is_up ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
-	launcher_end(&host->launcher, host->now + grace, how, sizeof(how));
-	host->now = now_ns();
-	buf_adds(&text, why ? why : how[0] ? how : "the connection has ended");
+	uint64_t grace = (closing || !wanted) && !is_up ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
+	launcher_end(&host->launcher, host->now + grace);
+	host_watch(host, &host->end, host->launcher.pidfd, WATCH_READ);
+}
+
+// Reports the end of the connection, whose launcher has ended or gets SIGTERM, and ends its attempts.
+static void connection_lost(struct host *host) {
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	const char *how = host->launcher.how;
+	buf_adds(&text, host->lost.why ? host->lost.why : how[0] ? how : "the connection has ended");
 	if (!host->connection->is_up) {
 		add_launcher_text(host, &text);
 	}
-	bool was_up = takes_attempts(host), bye = host->connection->is_leaving || !wanted;
-	if (reports && (was_up || !bye)) {
-		host_down(host, buf_str(&text), was_up, bye); // first, so that it gets no more attempts
+	if (host->lost.reports) {
+		host_down(host, buf_str(&text), host->lost.was_up, host->lost.bye); // first, so that it gets no more attempts
 	}
 	channel_break(&host->connection->channel, buf_str(&text));
 	dispatcher_end_lose_jobs(host->connection);
 	dispatcher_end_free(host->connection);
 	host->connection = NULL;
+	end_turn(host);
 	host->pause = host->pause == 0 ? BACKOFF_FIRST_S : host->pause * 2 < BACKOFF_MOST_S ? host->pause * 2 : BACKOFF_MOST_S;
 	host->retry_at = host->now + host->pause * NS_PER_S;
-	report_closed(host);
+	host->phase = CONNECTION_KILLED;
+}
+
+// Goes on to end the launcher, or ssh-keygen.
+static void end_launcher(struct host *host) {
+	host_watch(host, &host->end, host->launcher.pidfd, WATCH_NOT); // before the pidfd is closed, whose number another thread may get
+	bool is_reaped = launcher_reap(&host->launcher, host->now);
+	if (host->phase == CONNECTION_ENDING && (is_reaped || host->launcher.signal)) {
+		connection_lost(host);
+	}
+	if (!is_reaped) {
+		host_watch(host, &host->end, host->launcher.pidfd, WATCH_READ);
+		return;
+	}
+	if (host->phase == CONNECTION_LOOKUP) {
+		host->key = launcher_has_succeeded(&host->launcher) ? KEY_KNOWN : KEY_UNKNOWN;
+		end_turn(host);
+	} else {
+		report_closed(host);
+	}
+	host->phase = CONNECTION_NONE;
 }
 
 static void connect(struct host *host) {
 	struct spawn_error error;
-	const struct hosts *hosts = host->hosts;
+	struct hosts *hosts = host->hosts;
 	bool prompts = is_over_ssh(host);
 	const struct launcher_config config = {
 		.argv = host->argv, .env = hosts->env, .context = prompts ? hosts->prompt_context : hosts->launch_context, .prompts = prompts,
@@ -496,13 +560,16 @@ static void connect(struct host *host) {
 	buf_reset(&host->line);
 	host->last_lines[0][0] = host->last_lines[1][0] = '\0';
 	host->nlines = 0;
-	host->released = host->ended_jobs = false;
-	set_stuck(host, 0);
-	if (launcher_start(&host->launcher, &config, &error) != 0) {
+	host->ended_jobs = host->sends_program = false;
+	mutex_unlock(&hosts->lock);
+	int result = launcher_start(&host->launcher, &config, &error);
+	mutex_lock(&hosts->lock);
+	if (result != 0) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "cannot start '%s': %s: %s", host->argv[0], spawn_step_name(error.step), strerror(error.error));
 		host->pause = BACKOFF_MOST_S;
 		host->retry_at = host->now + host->pause * NS_PER_S;
+		end_turn(host);
 		host_down(host, buf_str(&why), /* was_up */ false, /* bye */ false);
 		report_closed(host);
 		return;
@@ -513,6 +580,9 @@ static void connect(struct host *host) {
 	snprintf(mark, sizeof(mark), "%016llx%016llx", ull(random[0]), ull(random[1]));
 	host->connection = dispatcher_end_new(&dispatcher_calls, host, mark, host->now);
 	host->connection->channel.waits_for_greeting = host->login->is_pilot; // its launcher may wait in a queue
+	host->phase = CONNECTION_BEGUN;
+	host_watch(host, &host->out, host->launcher.out_fd, WATCH_READ);
+	host_watch(host, &host->err, host->launcher.err_fd, WATCH_READ);
 }
 
 static void show_launcher_line(const struct host *host, const char *line) {
@@ -539,13 +609,14 @@ static void end_launcher_line(struct host *host) {
 }
 
 static void read_launcher_errors(struct host *host) {
-	ssize_t n = read(host->launcher.err_fd, host->bytes, READ_BYTES);
+	char bytes[READ_BYTES];
+	ssize_t n = read(host->launcher.err_fd, bytes, sizeof(bytes));
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 		end_launcher_line(host);
-		fd_close(&host->launcher.err_fd);
+		close_watched(host, &host->err, &host->launcher.err_fd);
 	}
 	for (ssize_t i = 0; i < n; ++i) {
-		char c = host->bytes[i];
+		char c = bytes[i];
 		if (c == '\n') {
 			end_launcher_line(host);
 		} else if (c != '\r' && c != '\0' && host->line.len < LINE_BYTES - 1) {
@@ -556,30 +627,32 @@ static void read_launcher_errors(struct host *host) {
 
 // Reads frames. Returns false if the connection has ended or is broken.
 static bool receive(struct host *host) {
-	ssize_t n = read(host->launcher.out_fd, host->bytes, READ_BYTES);
+	char bytes[READ_BYTES];
+	mutex_unlock(&host->hosts->lock);
+	ssize_t n = read(host->launcher.out_fd, bytes, sizeof(bytes));
+	mutex_lock(&host->hosts->lock);
 	if (n < 0) {
 		return errno == EAGAIN || errno == EINTR;
 	}
-	return n > 0 && channel_receive(&host->connection->channel, host->bytes, (size_t)n, host->now) == 0;
+	return n > 0 && channel_receive(&host->connection->channel, bytes, (size_t)n, host->now) == 0;
 }
 
-// ---- the thread ----
+// ---- a step ----
 
-// A worker enforces the timeouts of its jobs itself. If it has not done so, it may have died: then the attempt is expired from here. With the
-// lock.
+// A worker enforces the timeouts of its jobs itself. If it has not done so, it may have died: then the attempt is expired from here.
 static void check_deadline(struct host *host, struct host_attempt *attempt) {
-	if (attempt->state != ATTEMPT_STARTED || attempt->config->timeout == 0 || attempt->order != ORDER_NONE) {
+	if (attempt->state != ATTEMPT_STARTED || attempt->sent->timeout == 0 || attempt->order != ORDER_NONE) {
 		return;
 	}
-	uint64_t due = attempt->start + attempt->config->timeout + (uint64_t)DEADLINE_GRACE_MS * NS_PER_MS;
+	uint64_t due = attempt->start + attempt->sent->timeout + (uint64_t)DEADLINE_GRACE_MS * NS_PER_MS;
 	if (due <= host->now) {
 		attempt->order = ORDER_EXPIRE;
-	} else if (due < host->next_deadline) {
-		host->next_deadline = due;
+	} else {
+		host->next_deadline = time_earlier(host->next_deadline, due);
 	}
 }
 
-// With `begins`, sends the attempt, which waits. Sends what the attempt's thread has left for the worker, such as an order to stop. With the lock.
+// With `begins`, sends the attempt, which waits. Sends what the attempt's thread has left for the worker, such as an order to stop.
 static void send_attempt(struct host *host, struct host_attempt *attempt, bool begins) {
 	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
 	struct channel *channel = &host->connection->channel;
@@ -613,71 +686,57 @@ static void send_attempt(struct host *host, struct host_attempt *attempt, bool b
 
 // Sends waiting attempts and orders to stop; refuses attempts that cannot be sent.
 static void process_attempts(struct host *host) {
-	host->next_deadline = TIME_NEVER;
-	mutex_lock(&host->lock);
 	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
 		check_deadline(host, attempt);
 		// a worker that leaves still takes the files of its last jobs
-		bool takes = takes_attempts(host) || (attempt->talk && host->connection && host->connection->is_leaving && !host->released);
-		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!takes || attempt->order != ORDER_NONE);
-		if (refuses) {
-			enum lost lost = attempt->order == ORDER_NONE ? LOST_UNSENT : LOST_NOT;
+		bool takes = attempt->talk ? host->phase == CONNECTION_UP : takes_attempts(host);
+		bool waits = attempt->state == ATTEMPT_WAITING;
+		if (attempt->state == ATTEMPT_DOUBTED) {
+			settle_doubt(host, attempt);
+		} else if (waits && (!takes || attempt->order != ORDER_NONE)) {
 			attempt->result.outcome = OUTCOME_CANCELLED;
-			mutex_unlock(&host->lock);
-			end_attempt(host, attempt, lost);
-			mutex_lock(&host->lock);
+			end_attempt(host, attempt, attempt->order == ORDER_NONE ? LOST_UNSENT : LOST_NOT);
 		} else if (host->connection) {
 			send_attempt(host, attempt, waits);
 		}
 	}
-	mutex_unlock(&host->lock);
 	if (atomic_load_relaxed(&host->hosts->ending) == HOSTS_KILL && host->kill_at == TIME_NEVER) {
 		host->kill_at = host->now + (uint64_t)KILL_GRACE_MS * NS_PER_MS;
 	}
 }
 
-enum { FD_WAKE, FD_OUT, FD_ERR, FD_IN, FD_ATTEMPTS };
-
-// Waits until `due` for anything; `writes`: also until more can be written. The descriptors of the attempts' standard inputs stand behind the others,
-// in their order.
-static void wait_for_any(struct host *host, uint64_t due, bool writes) {
-	host->polls.n = 0;
-	polls_add(&host->polls, host->wake_fd, POLLIN);
-	polls_add(&host->polls, host->connection ? host->launcher.out_fd : -1, POLLIN);
-	polls_add(&host->polls, host->connection ? host->launcher.err_fd : -1, POLLIN);
-	polls_add(&host->polls, writes ? host->launcher.in_fd : -1, POLLOUT);
-	mutex_lock(&host->lock);
-	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
-		bool runs = host->connection && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED);
-		bool reads = runs && attempt->in_fd >= 0 && channel_room(&host->connection->channel, attempt->number) > 0;
-		polls_add(&host->polls, reads ? attempt->in_fd : -1, POLLIN);
-	}
-	mutex_unlock(&host->lock);
-	if (poll(host->polls.at, host->polls.n, poll_ms(due)) <= 0) {
-		for (size_t i = 0; i < host->polls.n; ++i) {
-			host->polls.at[i].revents = 0;
-		}
-	}
-	host->now = now_ns();
+// Whether more of the attempt's standard input can be sent.
+static bool takes_input(const struct host *host, const struct host_attempt *attempt) {
+	return attempt->in_fd >= 0 && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED) &&
+	       channel_room(&host->connection->channel, attempt->number) > 0;
 }
 
-// Reads the standard inputs that poll() has reported. Since then no attempt has left the list, and new ones were added at its end.
-static void serve_attempts(struct host *host) {
-	size_t i = FD_ATTEMPTS;
-	mutex_lock(&host->lock);
+// With `reads`, reads the standard inputs that are ready. Else has those watched of which more can be sent.
+static void serve_inputs(struct host *host, bool reads) {
 	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
-		if (i < host->polls.n && host->polls.at[i++].revents) {
+		if (take_ready(&attempt->more)) {
+			attempt->more_fd = -1;
+			host_attempt_on_wake(attempt);
+		} else if (attempt->more_fd >= 0 && !reads) {
+			host_watch(host, &attempt->more, attempt->more_fd, WATCH_READ_ONCE);
+		}
+		if (!takes_input(host, attempt)) {
+			continue;
+		}
+		if (!reads) {
+			host_watch(host, &attempt->in, attempt->in_fd, WATCH_READ_ONCE);
+		} else if (take_ready(&attempt->in)) {
 			read_input(host, attempt);
 		}
 	}
-	mutex_unlock(&host->lock);
 }
 
 static void serve_connection(struct host *host) {
-	if (host->polls.at[FD_ERR].revents) {
+	serve_inputs(host, /* reads */ true);
+	if (take_ready(&host->err)) {
 		read_launcher_errors(host);
 	}
-	bool broken = (host->polls.at[FD_OUT].revents && !receive(host)) || host->launcher.in_fd < 0;
+	bool broken = (take_ready(&host->out) && !receive(host)) || host->launcher.in_fd < 0;
 	if (host->now >= host->kill_at) {
 		disconnect(host, "killed");
 	} else if (broken || channel_why(&host->connection->channel)) {
@@ -689,101 +748,135 @@ static void serve_connection(struct host *host) {
 	}
 }
 
+// Writes the next piece of the program that the machine has requested. Returns as channel_write() does.
+static ssize_t write_program(struct host *host) {
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	struct channel *channel = &host->connection->channel;
+	uint64_t before = host->program_at;
+	int result = program_copy_send(&host->hosts->copy, &host->program_at, host->launcher.in_fd, &why);
+	channel->has_sent = channel->has_sent || host->program_at > before;
+	host->sends_program = result > 0;
+	if (why.len > 0) {
+		channel_break(channel, buf_str(&why));
+	}
+	return result;
+}
+
 // Writes the frames that wait to be sent. If the jobs are to be suspended, it tells the worker so first; hosts_suspend() waits for that.
-// Returns whether some frames have to wait until more can be written.
-static bool write_frames(struct host *host) {
+static void write_frames(struct host *host) {
 	struct hosts *hosts = host->hosts;
-	bool suspending = atomic_load_relaxed(&hosts->suspending);
-	ssize_t left = 0;
-	if (host->connection) {
-		if (suspending != host->connection->channel.is_suspended) {
-			dispatcher_end_suspend(host->connection, suspending, host->now);
-		}
-		left = channel_write(&host->connection->channel, host->launcher.in_fd);
-		if (left < 0) {
-			fd_close(&host->launcher.in_fd);
-		}
+	if (hosts->suspending != host->connection->channel.is_suspended) {
+		dispatcher_end_suspend(host->connection, hosts->suspending, host->now);
 	}
-	if (suspending && left == 0) {
-		mutex_lock(&hosts->lock);
-		host->is_suspended = true;
-		cond_broadcast(&hosts->changed);
-		mutex_unlock(&hosts->lock);
+	mutex_unlock(&hosts->lock);
+	ssize_t left = host->sends_program ? write_program(host) : channel_write(&host->connection->channel, host->launcher.in_fd);
+	mutex_lock(&hosts->lock);
+	host_watch(host, &host->in, host->launcher.in_fd, left > 0 ? WATCH_WRITE : WATCH_NOT);
+	if (left < 0) {
+		fd_close(&host->launcher.in_fd);
 	}
-	return left > 0;
+}
+
+bool host_is_suspended(const struct host *host) {
+	return !is_connected(host) || (host->connection->channel.is_suspended && host->in.what == WATCH_NOT);
 }
 
 // Releases a worker without attempts, if it is not wanted any more, or is a pilot that takes no more attempts. Disconnects from a
 // worker whose only jobs are those that were told to end and have not.
 static void release_worker(struct host *host) {
-	mutex_lock(&host->lock);
-	bool wanted = host->wanted, idle = list_is_empty(&host->attempts) && host->ndoubted == 0;
-	mutex_unlock(&host->lock);
-	bool leaving = host->connection->is_leaving;
-	if (!wanted && !host->connection->is_up) {
+	bool idle = list_is_empty(&host->attempts), leaving = host->connection->is_leaving;
+	if (!host->wanted && !host->connection->is_up) {
 		disconnect(host, "it is not needed any more");
 	} else if (idle && host->stuck > 0) {
 		disconnect(host, "a job there was told to end, and has not");
-	} else if (idle && !host->released && (!wanted || (leaving && host->login->is_pilot))) {
+	} else if (idle && host->phase != CONNECTION_RELEASED && (!host->wanted || (leaving && host->login->is_pilot))) {
 		if (!host->login->is_pilot && !leaving) {
 			host_down(host, "it is not needed any more", /* was_up */ true, /* bye */ true);
 		}
-		host->released = true;
+		host->phase = CONNECTION_RELEASED;
 		dispatcher_end_bye(host->connection, "there is no more work for it");
 	}
 }
 
-// Connects if that is wanted and its time has come.
-static void connect_if_due(struct host *host, bool wanted, bool called) {
-	if (wanted && host->now >= host->retry_at) {
-		if (atomic_load_relaxed(&host->hosts->ending) != HOSTS_RUN) {
-			host->retry_at = TIME_NEVER; // no attempt may start any more
-		} else if ((host->retry_at = may_begin(host)) == 0) {
-			connect(host);
-		}
+// Connects if that is wanted and its time has come. Returns when to look again.
+static uint64_t connect_if_due(struct host *host) {
+	bool wanted = host->wanted;
+	if (wanted && atomic_load_relaxed(&host->hosts->ending) != HOSTS_RUN) {
+		host->retry_at = TIME_NEVER; // no attempt may start any more
 	}
 	if (!wanted) {
+		end_turn(host);
 		host->retry_at = host->pause = 0; // the next connection is not delayed by earlier failures
+		report_closed(host); // it may be a pilot that was not wanted any more before it began to connect
+		return TIME_NEVER;
 	}
-	if (!wanted && called) {
-		report_closed(host); // the pilot was not wanted any more before it began to connect
+	if (host->now < host->retry_at) {
+		return host->retry_at;
 	}
+	if (host->key == KEY_UNLOOKED && !(is_over_ssh(host) && may_ask(host))) {
+		host->key = KEY_KNOWN;
+	}
+	uint64_t at = may_begin(host);
+	if (at > 0) {
+		return at;
+	}
+	if (host->key == KEY_UNLOOKED) {
+		look_up_key(host);
+	} else {
+		connect(host);
+	}
+	return host->retry_at;
 }
 
-static void *host_main(void *arg) {
-	struct host *host = arg;
-	host->now = now_ns();
-	for (;;) {
-		mutex_lock(&host->lock);
-		bool closing = host->closing, wanted = host->wanted, called = host->called;
-		mutex_unlock(&host->lock);
-		if (closing) {
-			break;
-		}
-		if (!host->connection) {
-			connect_if_due(host, wanted, called);
-		}
-		process_attempts(host);
-		if (host->connection) {
-			release_worker(host);
-		}
-		uint64_t due = host->connection ? dispatcher_end_tick(host->connection, host->now) : wanted ? host->retry_at : TIME_NEVER;
-		bool writes = write_frames(host);
-		due = host->connection && (host->launcher.in_fd < 0 || channel_why(&host->connection->channel)) ? host->now : due;
-		due = time_earlier(due, host->connection ? time_earlier(host->next_deadline, host->kill_at) : host->next_deadline);
-		wait_for_any(host, due, writes);
-		if (host->polls.at[FD_WAKE].revents) {
-			wakeup_clear(host->wake_fd);
-		}
-		serve_attempts(host);
-		if (host->connection) {
-			serve_connection(host);
-		}
-	}
-	if (host->connection) {
+// Goes on to close the connection for good. Returns when to go on.
+static uint64_t close_step(struct host *host) {
+	if (is_connected(host)) {
 		disconnect(host, NULL);
+	} else if (host->phase == CONNECTION_LOOKUP && !host->launcher.signal) {
+		host->launcher.until = host->now;
 	}
-	return NULL;
+	verify(list_is_empty(&host->attempts));
+	return host->phase == CONNECTION_NONE ? TIME_NEVER : host->launcher.until;
+}
+
+// Once the time is over in which attempts wait for hosts that are being connected: these attempts take what there is. Returns when that time is over.
+static uint64_t end_spread(struct hosts *hosts, uint64_t now) {
+	if (!hosts->has_spread && now >= hosts->spread_until) {
+		hosts->has_spread = true;
+		hosts_answer_requests(hosts);
+	}
+	return hosts->has_spread ? TIME_NEVER : hosts->spread_until;
+}
+
+uint64_t host_step(struct host *host) {
+	host->now = now_ns();
+	if (is_connected(host)) {
+		serve_connection(host);
+	} else if (host->phase != CONNECTION_NONE) {
+		end_launcher(host);
+	}
+	if (host->hosts->closing) {
+		return close_step(host);
+	}
+	uint64_t due = host->phase == CONNECTION_NONE ? connect_if_due(host) : TIME_NEVER;
+	host->next_deadline = TIME_NEVER;
+	if (host->phase != CONNECTION_ENDING) { // while it is not known how the launcher ends, attempts wait
+		process_attempts(host);
+	}
+	if (is_connected(host)) {
+		release_worker(host);
+	}
+	if (is_connected(host)) {
+		serve_inputs(host, /* reads */ false);
+		due = time_earlier(dispatcher_end_tick(host->connection, host->now), host->kill_at);
+		write_frames(host);
+		due = host->launcher.in_fd < 0 || channel_why(&host->connection->channel) ? host->now : due;
+	} else if (host->phase != CONNECTION_NONE) {
+		due = host->launcher.until;
+	}
+	host_resume_woken(host);
+	cond_broadcast(&host->hosts->changed); // hosts_suspend() may wait
+	return time_earlier(time_earlier(due, host->next_deadline), end_spread(host->hosts, host->now));
 }
 
 // ---- life ----
@@ -794,22 +887,20 @@ void host_free(struct host *host) {
 	buf_fini(&host->brought);
 	buf_fini(&host->line);
 	free(host->argv);
-	fd_close(&host->wake_fd);
-	cond_fini(&host->changed);
-	mutex_fini(&host->lock);
-	free(host->polls.at);
-	free(host->bytes);
 	free(host);
 }
 
 struct host *host_new(struct hosts *hosts, const struct sshlogin *login, char **ret_error) {
 	struct host *host = NEW(struct host);
 	*host = (struct host){
-		.hosts = hosts, .login = login, .node = login, .listed = login, .wanted = !login->is_pilot, .wake_fd = -1, .kill_at = TIME_NEVER,
+		.hosts = hosts, .login = login, .node = login, .listed = login, .wanted = !login->is_pilot, .kill_at = TIME_NEVER,
 	};
 	list_init(&host->attempts);
-	mutex_init(&host->lock, LOCK_HOST);
-	cond_init(&host->changed);
+	list_init(&host->base_waiters);
+	list_init(&host->open);
+	list_init(&host->woken);
+	list_init(&host->turn);
+	list_init(&host->posted);
 	int result = login->kind != SSHLOGIN_LOCAL ? sshlogin_argv(login, &hosts->worker, &host->words, ret_error) : 0;
 	host->argv = payload_list(&host->words);
 	if (result == 0 && host->argv[0] && !program_find(host->argv[0])) {
@@ -828,16 +919,13 @@ void host_append(struct hosts *hosts, struct host *host) {
 	hosts->hosts[hosts->n++] = host;
 }
 
-int host_connect(struct host *host) {
-	if (host->login->kind == SSHLOGIN_LOCAL) {
-		host->offered = hosts_slots_or_default(host->hosts, host->login);
-		host->state = options_watch_machine(host->hosts->options) ? HOST_HELD : HOST_UP;
-		host_set_slots(host, host_target_slots(host), /* keeps */ false);
-		return 0;
+void host_connect(struct host *host) {
+	host->is_served = host->login->kind != SSHLOGIN_LOCAL;
+	if (host->is_served) {
+		host_post(host);
+		return;
 	}
-	host->bytes = xmalloc(READ_BYTES);
-	host->wake_fd = wakeup_open();
-	int error = host->wake_fd < 0 ? errno : thread_start(&host->thread, host_main, host, STACK_BYTES);
-	host->has_thread = !error;
-	return result_of(error);
+	host->offered = hosts_slots_or_default(host->hosts, host->login);
+	host->state = options_watch_machine(host->hosts->options) ? HOST_HELD : HOST_UP;
+	host_set_slots(host, /* keeps */ false);
 }

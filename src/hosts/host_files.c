@@ -1,13 +1,25 @@
-// Files of attempts on other machines: --basefile before the first attempt there, --transferfile before each, --return after it, and their
-// removal (--cleanup); the dispatcher's end of a conversation about files (file_talk.h).
+// An attempt on another machine, as a sequence of steps. A step does on a thread of the pool what may wait for the disk, and never waits for the
+// machine: the attempt is resumed (pool_resume()) when its connection has something for it.
+//
+//   BASE    the base files of the machine are transferred, by its first attempt; the others wait for these
+//   GO      the files of the job are transferred (--transferfile)
+//   RUN     the command runs (host_attempt.c)
+//   COME    its files are fetched (--return), and removed there (--cleanup)
+//   REMOVE  its files are removed there after all, because a step was cut off
+//   OVER
+//
+//   without files:  RUN -> OVER       with files:  BASE (with --basefile) -> GO -> RUN -> COME -> OVER
+//   BASE, GO -> OVER (the connection is lost)       BASE, GO, RUN, COME -> REMOVE -> OVER (a transfer has failed, or the attempt was stopped)
+//
+// If a file cannot be transferred, the command does not start; if a file of a successful command cannot be fetched, the attempt has failed:
+// files->why names the file and the cause. An attempt is refused at its next step once hosts.ending forbids it.
 //
 // The base files of a machine:   ABSENT -first attempt-> TRANSFERRING -> PRESENT       TRANSFERRING -a transfer fails-> ABSENT
-// While they are transferred, the other attempts of that machine wait. They stay there when the connection is lost.
-//
-// A file in a directory that this machine and the other one share is not transferred, and never removed.
+// They stay there when the connection is lost. A file in a directory that this machine and the other one share is not transferred, and never removed.
 
 #include "hosts/hosts_internal.h"
 
+#include "base/alloc.h"
 #include "base/diag.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -15,6 +27,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void job_files_fini(struct job_files *files) {
@@ -23,6 +36,22 @@ void job_files_fini(struct job_files *files) {
 	buf_fini(&files->went);
 	buf_fini(&files->came);
 	buf_fini(&files->why);
+}
+
+// ---- an attempt ----
+
+static struct host_attempt *attempt_new(struct host *host) {
+	struct host_attempt *attempt = NEW(struct host_attempt);
+	*attempt = (struct host_attempt){.host = host, .more_fd = -1, .in_fd = -1};
+	list_init(&attempt->link);
+	list_init(&attempt->woken);
+	return attempt;
+}
+
+static void attempt_free(struct host_attempt *attempt) {
+	buf_fini(&attempt->outbox);
+	buf_fini(&attempt->unsaid);
+	free(attempt);
 }
 
 // ---- a conversation ----
@@ -44,7 +73,19 @@ struct transfer {
 	size_t at;                     // the offset of the present path in `goes` or `comes`
 	struct file_copy *copy;        // of the present path, or NULL
 	struct buf out;
+	struct file_talk talk;
+	struct child_config config;    // only those fields are set that can end the transfer early
 };
+
+static void transfer_free(struct host_attempt *attempt) {
+	struct transfer *transfer = attempt->transfer;
+	file_copy_free(transfer->copy);
+	file_talk_fini(&transfer->talk);
+	buf_fini(&transfer->out);
+	buf_reset(&attempt->outbox);
+	free(transfer);
+	attempt->transfer = NULL;
+}
 
 // The present path is done, or cannot be begun because of `error`.
 static void end_path(struct transfer *transfer, const char *path, const char *error) {
@@ -167,111 +208,221 @@ static bool is_done(const struct result *result) {
 	return !result->lost && result->outcome == OUTCOME_OK;
 }
 
-// Does the transfer on the calling thread, in which all signals are blocked, and waits for its end. `of`: the attempt whose files these are, or
-// NULL. Sets ret_result->outcome to OUTCOME_OK; OUTCOME_FAILED, with the reason in transfer->why; or the outcome of an attempt that was ended
-// meanwhile. If the conversation was lost, only ret_result->lost is set. A transfer that only removes works also while jobs are being ended.
-static void transfer_run(struct transfer *transfer, const struct child_config *of, struct result *ret_result) {
-	bool only_removes = transfer->goes.len == 0 && transfer->comes.len == 0;
-	*ret_result = (struct result){.outcome = OUTCOME_OK};
-	if (only_removes && !transfer->removes_dir && (!transfer->removes || transfer->went->len == 0)) {
-		return;
-	}
-	struct file_talk talk = {.take = take, .give = give, .arg = transfer};
-	const struct child_config config = {.timeout = of ? of->timeout : 0, .origin = of ? of->origin : NULL, .cleanup = only_removes};
-	host_talk(transfer->host, &config, &talk, ret_result);
-	if (is_done(ret_result)) {
-		buf_adds(transfer->why, transfer->state != ENDED ? "the worker has ended the transfer" : "");
-		ret_result->outcome = transfer->why->len > 0 ? OUTCOME_FAILED : OUTCOME_OK;
-	}
-	file_copy_free(transfer->copy);
-	buf_fini(&transfer->out);
+static void send_files(void *arg, struct buf *frames, const char *why) {
+	struct host_attempt *attempt = arg;
+	buf_move(&attempt->outbox, frames);
+	attempt->why = why;
+	host_post(attempt->host);
 }
 
-// ---- base files ----
+// Begins the transfer (copied). A transfer that only removes works also while jobs are being ended. Returns false if there is nothing to do, or if
+// the transfer is refused, with the result in attempt->transferred.
+static bool transfer_begin(struct host_attempt *attempt, const struct transfer *of) {
+	const struct child_config *job = attempt->config;
+	bool only_removes = of->goes.len == 0 && of->comes.len == 0;
+	attempt->transferred = (struct result){.outcome = OUTCOME_OK};
+	if (only_removes && !of->removes_dir && (!of->removes || of->went->len == 0)) {
+		return false;
+	}
+	struct transfer *transfer = attempt->transfer = NEW(struct transfer);
+	*transfer = *of;
+	transfer->host = attempt->host;
+	transfer->talk = (struct file_talk){.take = take, .give = give, .arg = transfer, .send = send_files, .sender = attempt};
+	transfer->config = (struct child_config){.timeout = job ? job->timeout : 0, .origin = job ? job->origin : NULL, .cleanup = only_removes};
+	file_talk_init(&transfer->talk);
+	if (!host_submit(attempt, &transfer->config, &transfer->talk)) {
+		attempt->transferred.outcome = OUTCOME_CANCELLED;
+		transfer_free(attempt);
+	}
+	return attempt->transfer;
+}
+
+// Begins the transfer, or goes on with it. Returns false if it waits for the machine. Else sets attempt->transferred.outcome to OUTCOME_OK; to
+// OUTCOME_FAILED, with the reason in of->why; or to the outcome of an attempt that was ended meanwhile. If the conversation was lost, only
+// transferred.lost is set.
+static bool transfer_step(struct host_attempt *attempt, const struct transfer *of) {
+	mutex *lock = &attempt->host->hosts->lock;
+	if (!attempt->transfer && !transfer_begin(attempt, of)) {
+		return true;
+	}
+	struct transfer *transfer = attempt->transfer;
+	if (!file_talk_step(&transfer->talk, WIRE_WORKER, lock)) {
+		return false;
+	}
+	mutex_lock(lock);
+	list_remove(&attempt->woken); // for good, as the attempt has ended
+	mutex_unlock(lock);
+	attempt->transferred = attempt->result;
+	if (is_done(&attempt->transferred)) {
+		buf_adds(transfer->why, transfer->state != ENDED ? "the worker has ended the transfer" : "");
+		attempt->transferred.outcome = transfer->why->len > 0 ? OUTCOME_FAILED : OUTCOME_OK;
+	}
+	transfer_free(attempt);
+	return true;
+}
+
+// ---- the steps. Each sets attempt->step to the next step and returns true; or it returns false if it waits for the machine ----
 
 void host_files_clean_up(struct host *host) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	struct transfer transfer = {.host = host, .dir = host->hosts->base_dir, .went = &host->brought, .removes = true, .why = &why};
-	struct result result;
-	if (host->hosts->options->cleans_up) {
-		transfer_run(&transfer, NULL, &result);
+	struct hosts *hosts = host->hosts;
+	struct host_attempt *attempt = attempt_new(host);
+	const struct transfer removal = {.dir = hosts->base_dir, .went = &host->brought, .removes = hosts->options->cleans_up, .why = &why};
+	while (!transfer_step(attempt, &removal)) {
+		file_talk_wait(&attempt->transfer->talk, &hosts->lock);
 	}
+	attempt_free(attempt);
 }
 
-static void transfer_base(struct host *host, const struct child_config *config, struct result *ret_result, struct buf *ret_why) {
-	const struct hosts *hosts = host->hosts;
-	*ret_result = (struct result){.outcome = OUTCOME_OK};
-	mutex_lock(&host->lock);
-	while (host->base_files == BASE_TRANSFERRING) {
-		cond_wait(&host->changed, &host->lock);
+// The transfer of the base files has ended: the attempts that wait for it go on.
+static void end_base(struct host *host, bool is_present) {
+	mutex_lock(&host->hosts->lock);
+	host->base_files = is_present ? BASE_PRESENT : BASE_ABSENT;
+	list_for_each_entry(&host->base_waiters, struct host_attempt, attempt, link) {
+		list_remove(&attempt->link);
+		pool_resume(attempt->worker);
 	}
-	if (host->base_files == BASE_ABSENT && hosts->base.len > 0) {
-		struct transfer transfer = {.host = host, .dir = hosts->base_dir, .goes = hosts->base, .went = &host->brought, .why = ret_why};
+	mutex_unlock(&host->hosts->lock);
+}
+
+// Takes the next step, once the files that the command needs are there or could not be transferred.
+static bool end_transfer_before(struct host_attempt *attempt, enum host_attempt_step next) {
+	struct result *result = &attempt->transferred;
+	attempt->step = is_done(result) ? next : result->lost ? STEP_OVER : STEP_REMOVE;
+	if (result->lost) {
+		result->lost = LOST_UNSENT;
+	} else if (result->outcome == OUTCOME_FAILED) {
+		result_cannot_start(result, 126);
+	}
+	attempt->ended = *result;
+	return true;
+}
+
+static bool step_base(struct host_attempt *attempt) {
+	struct host *host = attempt->host;
+	mutex_lock(&host->hosts->lock);
+	bool waits = host->base_files == BASE_TRANSFERRING && !attempt->transfer, is_present = host->base_files == BASE_PRESENT;
+	if (waits && list_is_empty(&attempt->link)) {
+		list_push_back(&host->base_waiters, &attempt->link);
+	} else if (host->base_files == BASE_ABSENT) {
 		host->base_files = BASE_TRANSFERRING;
-		mutex_unlock(&host->lock);
 		buf_reset(&host->brought);
-		transfer_run(&transfer, config, ret_result);
-		mutex_lock(&host->lock);
-		host->base_files = is_done(ret_result) ? BASE_PRESENT : BASE_ABSENT;
-		cond_broadcast(&host->changed);
 	}
-	mutex_unlock(&host->lock);
+	mutex_unlock(&host->hosts->lock);
+	if (is_present) {
+		attempt->step = STEP_GO;
+		return true;
+	}
+	if (waits || !transfer_step(attempt, &(struct transfer){
+		.dir = host->hosts->base_dir, .goes = host->hosts->base, .went = &host->brought, .why = &attempt->files->why})) {
+		return false;
+	}
+	end_base(host, is_done(&attempt->transferred));
+	return end_transfer_before(attempt, STEP_GO);
 }
 
-// ---- an attempt ----
+static bool step_go(struct host_attempt *attempt) {
+	struct job_files *files = attempt->files;
+	return transfer_step(attempt, &(struct transfer){.dir = attempt->dir, .goes = files->go, .went = &files->went, .why = &files->why}) &&
+	       end_transfer_before(attempt, STEP_RUN);
+}
 
-// Fetches the files of an attempt that has ended, and removes its files there (--cleanup), but not those to be fetched if one of these could not
-// be. Changes the attempt's `result` if the transfer fails. Returns whether the transfer was cut off.
-static bool fetch(struct host *host, const struct child_config *config, const char *dir, struct job_files *files, struct result *result) {
-	bool cleans_up = host->hosts->options->cleans_up;
-	struct result fetched;
-	struct transfer transfer = {
-		.host = host, .dir = dir, .comes = files->come, .may_lack = result->outcome != OUTCOME_OK, .went = &files->went, .came = &files->came,
-		.removes = cleans_up, .removes_dir = cleans_up && host->hosts->options->own_workdir, .why = &files->why,
-	};
-	transfer_run(&transfer, config, &fetched);
-	bool is_cut_off = fetched.outcome != OUTCOME_OK && fetched.outcome != OUTCOME_FAILED;
-	if (fetched.lost) {
+static bool step_run(struct host_attempt *attempt) {
+	if (!host_attempt_run(attempt, &attempt->ended, &attempt->spawn_error)) {
+		return false;
+	}
+	bool has_run = attempt->ended.outcome != OUTCOME_SPAWN_ERROR && attempt->ended.outcome != OUTCOME_CANCELLED;
+	attempt->step = !attempt->files || attempt->ended.lost ? STEP_OVER : has_run ? STEP_COME : STEP_REMOVE;
+	return true;
+}
+
+static bool step_come(struct host_attempt *attempt) {
+	struct job_files *files = attempt->files;
+	const struct options *options = attempt->host->hosts->options;
+	struct result *result = &attempt->ended;
+	bool is_good = result->outcome == OUTCOME_OK;
+	// removes the job's files there (--cleanup), but not those to be fetched if one of these could not be
+	if (!transfer_step(attempt, &(struct transfer){
+		.dir = attempt->dir, .comes = files->come, .may_lack = !is_good, .went = &files->went, .came = &files->came,
+		.removes = options->cleans_up, .removes_dir = options->cleans_up && options->own_workdir, .why = &files->why,
+	})) {
+		return false;
+	}
+	const struct result *fetched = &attempt->transferred;
+	attempt->step = STEP_OVER;
+	if (fetched->lost) {
 		result->lost = LOST_SILENT; // the attempt has run
-	} else if (is_cut_off) {
-		result->outcome = fetched.outcome;
-	} else if (fetched.outcome == OUTCOME_FAILED && result->outcome == OUTCOME_OK) {
+	} else if (fetched->outcome == OUTCOME_FAILED && is_good) {
 		result->outcome = OUTCOME_FAILED;
 		result->exit_code = 1;
+	} else if (fetched->outcome != OUTCOME_OK && fetched->outcome != OUTCOME_FAILED) { // it was cut off
+		result->outcome = fetched->outcome;
+		attempt->step = STEP_REMOVE;
 	}
-	return is_cut_off;
+	return true;
 }
 
-bool host_files_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
-                    struct spawn_error *ret_error) {
-	struct host *host = place->host;
-	struct job_files *files = place->files;
-	const struct options *options = host->hosts->options;
-	bool has_run = false, is_cut_off = true, wrote = false;
-	*ret_error = (struct spawn_error){.error = 0};
-	transfer_base(host, config, ret_result, &files->why);
-	if (is_done(ret_result)) {
-		struct transfer transfer = {.host = host, .dir = dir, .goes = files->go, .went = &files->went, .why = &files->why};
-		transfer_run(&transfer, config, ret_result);
+static bool step_remove(struct host_attempt *attempt) {
+	struct job_files *files = attempt->files;
+	const struct options *options = attempt->host->hosts->options;
+	bool is_over = !options->cleans_up || transfer_step(attempt, &(struct transfer){
+		.dir = attempt->dir, .went = &files->went, .removes = true, .removes_dir = options->own_workdir && files->why.len == 0,
+		.why = &attempt->unsaid,
+	});
+	attempt->step = is_over ? STEP_OVER : STEP_REMOVE;
+	return is_over;
+}
+
+// ---- from the first step to the last ----
+
+// Sets the result of an attempt whose connection was lost, or that could not be sent to its machine.
+static void set_lost_result(const struct host_attempt *attempt, struct result *ret_result) {
+	uint64_t now = now_ns(), start = ret_result->start ? ret_result->start : now;
+	enum lost lost = ret_result->lost == LOST_SILENT && attempt->wrote ? LOST_WROTE : ret_result->lost;
+	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	if (atomic_load_relaxed(&attempt->host->hosts->ending) == HOSTS_RUN) {
+		*ret_result = (struct result){.outcome = OUTCOME_SIGNAL, .term_signal = SIGKILL, .start = start, .end = now, .lost = lost};
 	}
+}
+
+// Returns the directory of the job there, or NULL for the worker's. `dir` is that of --workdir or the manifest, or NULL. With --launch the job has
+// the directory that it would have here; else "." is this directory, relative to the login directory if it is below.
+static const char *find_dir(const struct host *host, const char *dir) {
+	const struct hosts *hosts = host->hosts;
+	if (host->login->kind == SSHLOGIN_LAUNCH) {
+		return dir ? dir : hosts->cwd;
+	}
+	if (dir && hosts->options->own_workdir) {
+		return dir + strlen(getenv("HOME")) + 1; // --workdir ...: below the login directory there
+	}
+	return dir && strcmp(dir, ".") == 0 ? hosts->dot : dir;
+}
+
+struct host_attempt *hosts_begin(const struct hosts_place *place, const struct child_config *config, struct worker *worker) {
+	struct host_attempt *attempt = attempt_new(place->host);
+	attempt->place = place;
+	attempt->config = config;
+	attempt->worker = worker;
+	attempt->dir = find_dir(place->host, config->context->cwd);
+	attempt->files = place->host->login->kind == SSHLOGIN_SSH ? place->files : NULL;
+	attempt->step = !attempt->files ? STEP_RUN : place->host->hosts->base.len > 0 ? STEP_BASE : STEP_GO;
+	return attempt;
+}
+
+bool hosts_step(struct host_attempt *attempt, struct result *ret_result, struct spawn_error *ret_error) {
+	static bool (*const steps[])(struct host_attempt *attempt) = {
+		[STEP_BASE] = step_base, [STEP_GO] = step_go, [STEP_RUN] = step_run, [STEP_COME] = step_come, [STEP_REMOVE] = step_remove,
+	};
+	while (attempt->step != STEP_OVER) {
+		if (!steps[attempt->step](attempt)) {
+			return false;
+		}
+	}
+	*ret_result = attempt->ended;
+	*ret_error = attempt->spawn_error;
 	if (ret_result->lost) {
-		ret_result->lost = LOST_UNSENT;
-	} else if (ret_result->outcome == OUTCOME_OK) {
-		wrote = host_run(place, config, dir, ret_result, ret_error);
-		has_run = ret_result->outcome != OUTCOME_SPAWN_ERROR && ret_result->outcome != OUTCOME_CANCELLED;
-	} else if (ret_result->outcome == OUTCOME_FAILED) {
-		result_cannot_start(ret_result, 126);
+		set_lost_result(attempt, ret_result);
 	}
-	if (!ret_result->lost && has_run) {
-		is_cut_off = fetch(host, config, dir, files, ret_result);
-	}
-	if (!ret_result->lost && is_cut_off && options->cleans_up) { // also while jobs are being ended
-		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-		struct result result;
-		struct transfer transfer = {
-			.host = host, .dir = dir, .went = &files->went, .removes = true, .removes_dir = options->own_workdir && files->why.len == 0, .why = &why,
-		};
-		transfer_run(&transfer, config, &result);
-	}
-	return wrote;
+	attempt_free(attempt);
+	return true;
 }

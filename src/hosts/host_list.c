@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +15,8 @@ enum { CHECK_INTERVAL_S = 1 }; // as in GNU parallel
 
 struct host_list {
 	struct sshlogins logins;
-	struct host **new_hosts;   // for names that no host had; apply_list() appends them to hosts.hosts, if their thread can be started
+	struct host **new_hosts;   // for names that no host had; apply_list() appends them to hosts.hosts
 	size_t nnew;
-	struct buf messages;       // of apply_list(), a NUL behind each
 	struct host_list *next;
 };
 
@@ -38,7 +36,6 @@ static void free_list(struct host_list *list) {
 		host_free(list->new_hosts[i]);
 	}
 	free(list->new_hosts);
-	buf_fini(&list->messages);
 	sshlogins_fini(&list->logins);
 	free(list);
 }
@@ -71,19 +68,19 @@ static struct host_list *read_list(struct hosts *hosts, char **ret_error) {
 }
 
 // Applies the list to a known host: it stays, leaves or comes back, with the number of slots of the list. With the lock.
-static void update_host(struct host *host, struct host_list *list) {
+static void update_host(struct host *host, const struct host_list *list) {
 	const struct sshlogin *login = sshlogins_find(&list->logins, host->login->name);
 	bool had_left = host->is_removed;
 	host->is_removed = !login;
 	host->listed = login ? login : host->listed;
-	if (had_left && login && host->has_thread) {
+	if (had_left && login && host->is_served) {
 		host->state = host_has_failed(host) ? HOST_CONNECTING : host->state;
 		host_want(host, true);
 	}
 	if (!had_left && !login) {
-		buf_printf(&list->messages, "%s: it is not in the list any more: no job starts there%c", host->login->name, '\0');
+		diag_note("%s: it is not in the list any more: no job starts there", host->login->name);
 	}
-	host_set_slots(host, host_target_slots(host), /* keeps */ true);
+	host_set_slots(host, /* keeps */ true);
 	host_release_removed(host);
 }
 
@@ -94,21 +91,15 @@ static void apply_list(struct hosts *hosts, struct host_list *list) {
 			update_host(hosts->hosts[i], list);
 		}
 	}
-	size_t nkept = 0;
 	for (size_t i = 0; i < list->nnew; ++i) {
-		struct host *host = list->new_hosts[i];
-		host_append(hosts, host); // what its thread calls waits for the lock
-		if (host_connect(host) != 0) {
-			--hosts->n;
-			buf_printf(&list->messages, "cannot start a thread for %s: %s%c", host->login->name, strerror(errno), '\0');
-			list->new_hosts[nkept++] = host;
-		}
+		host_append(hosts, list->new_hosts[i]);
+		host_connect(list->new_hosts[i]); // its steps wait for the lock
 	}
-	list->nnew = nkept;
+	list->nnew = 0;
 	list->next = hosts->lists;
 	hosts->lists = list;
 	hosts_limit_queues(hosts);
-	cond_broadcast(&hosts->changed);
+	hosts_answer_requests(hosts);
 }
 
 static void reload_list(struct hosts *hosts) {
@@ -125,10 +116,6 @@ static void reload_list(struct hosts *hosts) {
 		apply_list(hosts, list);
 	}
 	mutex_unlock(&hosts->lock);
-	for (size_t i = 0; i < list->messages.len; i += strlen(list->messages.data + i) + 1) {
-		diag_note("%s", list->messages.data + i);
-	}
-	buf_fini(&list->messages);
 	if (!is_kept) {
 		free_list(list);
 	}

@@ -16,18 +16,18 @@ static unsigned free_slots(const struct host *host) {
 	return host->slots > host->used ? host->slots - host->used : 0;
 }
 
+// Keeps the list of the hosts with free slots, after these have changed. With the lock.
+static void note_free(struct host *host) {
+	if (free_slots(host) == 0) {
+		list_remove(&host->open);
+	} else if (list_is_empty(&host->open)) {
+		list_push_back(&host->hosts->open, &host->open);
+	}
+}
+
 static bool may_use(const struct host *host, const struct hosts_request *request) {
 	return !request->binding || hosts_binding_has(request->binding, host);
 }
-
-// An attempt that wants a place.
-struct waiter {
-	struct list link;          // of hosts.waiters, while it waits
-	const struct hosts_request *request;
-	unsigned fewest;           // the attempt accepts only hosts on which its job was tried at most this often
-	bool is_spread;            // the attempt waits for hosts that are being connected
-	const struct host *reserved; // the attempt waits for several slots of this host, which nobody else gets meanwhile; or NULL
-};
 
 static unsigned tries_on(const struct host *host, const struct hosts_request *request) {
 	unsigned n = 0;
@@ -37,8 +37,8 @@ static unsigned tries_on(const struct host *host, const struct hosts_request *re
 	return n;
 }
 
-static bool accepts(const struct host *host, const struct waiter *waiter) {
-	return may_use(host, waiter->request) && tries_on(host, waiter->request) <= waiter->fewest;
+static bool accepts(const struct host *host, const struct hosts_request *request) {
+	return may_use(host, request) && tries_on(host, request) <= request->fewest;
 }
 
 // How many slots of the host the attempt needs. With the lock.
@@ -52,8 +52,8 @@ static bool needs_several(const struct hosts_request *request) {
 }
 
 // Whether the attempt lends its slot of the pool while it waits, because it may use only some hosts, and slots on other hosts may be free.
-static bool lends_slot(const struct waiter *waiter) {
-	return waiter->request->binding || (waiter->request->tries && waiter->request->tries->n > 0);
+static bool lends_slot(const struct hosts_request *request) {
+	return request->binding || (request->tries && request->tries->n > 0);
 }
 
 static bool is_coming(const struct host *host) {
@@ -63,6 +63,9 @@ static bool is_coming(const struct host *host) {
 // How often the job was tried on the host, of those it may use, with the fewest tries: only such hosts are accepted, as in GNU parallel's --retries.
 static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_request *request) {
 	unsigned fewest = UINT_MAX;
+	if (!request->tries || request->tries->n == 0) {
+		return 0;
+	}
 	for (size_t i = 0; i < hosts->n; ++i) {
 		const struct host *host = hosts->hosts[i];
 		if ((host->slots > 0 ? host->state != HOST_HELD : is_coming(host)) && may_use(host, request)) {
@@ -73,33 +76,32 @@ static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_reque
 }
 
 // Returns how many free slots the attempt may take: some are kept free for waiting attempts that accept only some hosts.
-static unsigned slots_available(const struct host *host, const struct waiter *waiter) {
+static unsigned slots_available(const struct host *host, const struct hosts_request *request) {
 	unsigned free = free_slots(host), kept = 0;
-	if (!lends_slot(waiter)) {
-		list_for_each_entry(&host->hosts->waiters, const struct waiter, other, link) {
-			kept += lends_slot(other) && accepts(host, other) ? other->request->width : 0;
+	if (!lends_slot(request)) {
+		list_for_each_entry(&host->hosts->requests, const struct hosts_request, other, link) {
+			kept += lends_slot(other) && accepts(host, other) ? other->width : 0;
 		}
 	}
 	return kept < free ? free - kept : 0;
 }
 
-static bool is_reserved(const struct host *host, const struct waiter *waiter) {
+static bool is_reserved(const struct host *host, const struct hosts_request *request) {
 	bool is = false;
-	list_for_each_entry(&host->hosts->waiters, const struct waiter, other, link) {
-		is = is || (other != waiter && other->reserved == host);
+	list_for_each_entry(&host->hosts->requests, const struct hosts_request, other, link) {
+		is = is || (other != request && other->reserved == host);
 	}
 	return is;
 }
 
 // Of the hosts that have enough free slots and are not reserved for another attempt, returns the one with the greatest share of free slots; or
 // NULL. With the lock.
-static struct host *choose(const struct hosts *hosts, struct waiter *waiter) {
+static struct host *choose(const struct hosts *hosts, struct hosts_request *request) {
 	struct host *best = NULL;
-	waiter->fewest = fewest_tries(hosts, waiter->request);
-	for (size_t i = 0; i < hosts->n; ++i) {
-		struct host *host = hosts->hosts[i];
-		if (host->slots == 0 || host->state == HOST_HELD || !accepts(host, waiter) || slots_available(host, waiter) < slots_needed(host, waiter->request) ||
-		    is_reserved(host, waiter)) {
+	request->fewest = fewest_tries(hosts, request);
+	list_for_each_entry(&hosts->open, struct host, host, open) {
+		if (host->state == HOST_HELD || !accepts(host, request) || slots_available(host, request) < slots_needed(host, request) ||
+		    is_reserved(host, request)) {
 			continue;
 		}
 		uint64_t free = free_slots(host), best_free = best ? free_slots(best) : 0;
@@ -112,38 +114,41 @@ static struct host *choose(const struct hosts *hosts, struct waiter *waiter) {
 
 // Whether the attempt is to wait for other hosts rather than take a slot of `best`. At first, hosts that are being connected count as if they had as
 // many slots, and attempts that wait for them as if each had one of these, unless there is work for all slots. With the lock.
-static bool waits_for_others(const struct hosts *hosts, const struct host *best, const struct waiter *waiter) {
+static bool waits_for_others(struct hosts *hosts, const struct host *best, const struct hosts_request *request) {
 	unsigned coming = 0, others = 0;
-	if (!hosts->pool || now_ns() >= hosts->spread_until) {
+	if (!hosts->pool || hosts->has_spread) {
 		return false;
 	}
-	list_for_each_entry(&hosts->waiters, const struct waiter, other, link) {
-		others += other != waiter && other->is_spread;
-	}
 	for (size_t i = 0; i < hosts->n; ++i) {
-		coming += is_coming(hosts->hosts[i]) && may_use(hosts->hosts[i], waiter->request);
+		coming += is_coming(hosts->hosts[i]) && may_use(hosts->hosts[i], request);
 	}
-	return coming > 0 && best->used > others / coming && pool_demand(hosts->pool, coming * best->slots) < coming * best->slots;
+	hosts->has_spread = coming == 0 && !request->binding;
+	if (coming == 0) {
+		return false;
+	}
+	list_for_each_entry(&hosts->requests, const struct hosts_request, other, link) {
+		others += other != request && other->is_spread;
+	}
+	return best->used > others / coming && pool_demand(hosts->pool, coming * best->slots) < coming * best->slots;
 }
 
-// Reserves a host for an attempt that needs several slots. Without that, attempts that need one slot would always be first. With the lock.
-static void reserve_host(struct hosts *hosts, struct waiter *waiter) {
-	const struct host *before = waiter->reserved, *best = NULL;
-	if (before && before->slots > 0 && accepts(before, waiter)) {
-		return;
+// Reserves a host for an attempt that needs several slots. Without that, attempts that need one slot would always be first. Returns whether the host
+// that was reserved before is free for others now. With the lock.
+static bool reserve_host(struct hosts *hosts, struct hosts_request *request) {
+	const struct host *before = request->reserved, *best = NULL;
+	if (before && before->slots > 0 && accepts(before, request)) {
+		return false;
 	}
 	for (size_t i = 0; i < hosts->n; ++i) {
 		const struct host *host = hosts->hosts[i];
-		bool fits = best && best->slots >= waiter->request->width, would_fit = host->slots >= waiter->request->width;
-		if (host->slots > 0 && accepts(host, waiter) && !is_reserved(host, waiter) &&
+		bool fits = best && best->slots >= request->width, would_fit = host->slots >= request->width;
+		if (host->slots > 0 && accepts(host, request) && !is_reserved(host, request) &&
 		    (!best || (fits != would_fit ? would_fit : free_slots(host) > free_slots(best)))) {
 			best = host;
 		}
 	}
-	waiter->reserved = best;
-	if (before) {
-		cond_broadcast(&hosts->changed);
-	}
+	request->reserved = best;
+	return before;
 }
 
 // The first of the hosts that the attempt may use, if it may use only some and none of these can be reached; else NULL. With the lock.
@@ -176,86 +181,93 @@ static bool may_use_pilots(const struct hosts *hosts, const struct hosts_request
 
 unsigned hosts_pilots_wanted(const struct hosts *hosts) {
 	unsigned slots = 0;
-	list_for_each_entry(&hosts->waiters, const struct waiter, waiter, link) {
-		slots += may_use_pilots(hosts, waiter->request) ? waiter->request->width : 0;
+	list_for_each_entry(&hosts->requests, const struct hosts_request, request, link) {
+		slots += may_use_pilots(hosts, request) ? request->width : 0;
 	}
 	return slots;
 }
 
 // As choose(), but returns NULL also if the attempt is to wait for hosts that are being connected. With the lock.
-static struct host *choose_spread(const struct hosts *hosts, struct waiter *waiter) {
-	struct host *best = choose(hosts, waiter);
-	waiter->is_spread = best && !needs_several(waiter->request) && waits_for_others(hosts, best, waiter);
-	return waiter->is_spread ? NULL : best;
+static struct host *choose_spread(struct hosts *hosts, struct hosts_request *request) {
+	struct host *best = choose(hosts, request);
+	request->is_spread = best && !needs_several(request) && waits_for_others(hosts, best, request);
+	return request->is_spread ? NULL : best;
 }
 
-// Waits for a change after which the attempt may get a place. With the lock.
-static void wait_for_place(struct hosts *hosts, struct waiter *waiter) {
-	const struct hosts_request *request = waiter->request;
-	bool begins = list_is_empty(&waiter->link);
-	if (begins) {
-		list_push_back(&hosts->waiters, &waiter->link);
-		add_slots(hosts, lends_slot(waiter) ? (int)request->width : 0);
+// Takes the request from those that wait. With the lock.
+static void stop_waiting(struct hosts *hosts, struct hosts_request *request) {
+	if (!list_is_empty(&request->link)) {
+		list_remove(&request->link);
+		add_slots(hosts, lends_slot(request) ? -(int)request->width : 0);
 	}
-	if (begins && may_use_pilots(hosts, request)) {
-		hosts_starving(hosts);
-	}
-	if (needs_several(request)) {
-		reserve_host(hosts, waiter);
-	}
-	(void)cond_wait_until(&hosts->changed, &hosts->lock, waiter->is_spread ? hosts->spread_until : TIME_NEVER);
 }
 
-bool hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, struct hosts_place *ret_place,
-                         const struct sshlogin **ret_unreachable) {
-	struct waiter waiter = {.request = request};
-	list_init(&waiter.link);
-	*ret_unreachable = NULL;
-	*ret_place = (struct hosts_place){.host = NULL};
-	mutex_lock(&hosts->lock);
-	while (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(ret_place->host = choose_spread(hosts, &waiter)) &&
-	       !(*ret_unreachable = find_unreachable(hosts, request)) && waits) {
-		wait_for_place(hosts, &waiter);
-	}
-	if (!list_is_empty(&waiter.link)) { // the attempt has waited
-		list_remove(&waiter.link);
-		add_slots(hosts, lends_slot(&waiter) ? -(int)request->width : 0);
-		if (lends_slot(&waiter) || waiter.reserved) {
-			cond_broadcast(&hosts->changed); // others may take slots that were kept free for this attempt
+// Decides what becomes of the request. Returns false if it has to wait. With the lock.
+static bool answer(struct hosts *hosts, struct hosts_request *request) {
+	struct host *host = NULL;
+	if (atomic_load_relaxed(&hosts->ending) != HOSTS_RUN) {
+		request->answer = HOSTS_REFUSED;
+	} else if ((host = choose_spread(hosts, request))) {
+		request->answer = HOSTS_PLACE;
+		request->place = (struct hosts_place){
+			.host = host, .login = host->node, .is_remote = host->node->kind != SSHLOGIN_LOCAL, .width = slots_needed(host, request),
+		};
+		host->used += request->place.width;
+		note_free(host);
+		if (!request->place.is_remote && options_watch_machine(hosts->options)) {
+			host->state = HOST_HELD; // until hosts_brake_here(): the load does not show it yet
 		}
+	} else if ((request->gone = find_unreachable(hosts, request))) {
+		request->answer = HOSTS_UNREACHABLE;
+	} else {
+		return false;
 	}
-	if (ret_place->host) {
-		ret_place->width = slots_needed(ret_place->host, request);
-		ret_place->host->used += ret_place->width;
-		ret_place->login = ret_place->host->node;
-		ret_place->is_remote = ret_place->login->kind != SSHLOGIN_LOCAL;
-		if (!ret_place->is_remote && options_watch_machine(hosts->options)) {
-			ret_place->host->state = HOST_HELD; // until hosts_brake_here(): the load does not show it yet
+	return true;
+}
+
+void hosts_answer_requests(struct hosts *hosts) {
+	bool again; // others may take slots that were kept free for a request that was answered
+	do {
+		again = false;
+		list_for_each_entry(&hosts->requests, struct hosts_request, request, link) {
+			if (answer(hosts, request)) {
+				again = again || lends_slot(request) || request->reserved;
+				stop_waiting(hosts, request);
+				pool_resume(request->worker); // the last use of the request
+			} else if (needs_several(request)) {
+				again = reserve_host(hosts, request) || again;
+			}
+		}
+	} while (again);
+}
+
+bool hosts_request_place(struct hosts *hosts, struct hosts_request *request) {
+	list_init(&request->link);
+	request->reserved = NULL;
+	mutex_lock(&hosts->lock);
+	bool is_answered = answer(hosts, request);
+	if (!is_answered) {
+		list_push_back(&hosts->requests, &request->link);
+		add_slots(hosts, lends_slot(request) ? (int)request->width : 0);
+		if (may_use_pilots(hosts, request)) {
+			hosts_starving(hosts);
+		}
+		if (needs_several(request)) {
+			(void)reserve_host(hosts, request); // none was reserved before
 		}
 	}
 	mutex_unlock(&hosts->lock);
-	return ret_place->host;
+	return is_answered;
+}
+
+bool hosts_have_answered(struct hosts *hosts, const struct hosts_request *request) {
+	mutex_lock(&hosts->lock);
+	bool have = list_is_empty(&request->link);
+	mutex_unlock(&hosts->lock);
+	return have;
 }
 
 // ---- how many slots there are ----
-
-void host_set_slots(struct host *host, unsigned slots, bool keeps) {
-	struct hosts *hosts = host->hosts;
-	unsigned before = host->slots + host->excess, over = host->used > slots ? host->used - slots : 0;
-	bool changed = slots != host->slots;
-	host->slots = slots;
-	host->excess = keeps || over < host->excess ? over : host->excess;
-	bool were_slots = hosts->slots > 0;
-	hosts->slots += host->slots + host->excess - before;
-	if ((hosts->slots > 0) != were_slots) {
-		atomic_store_relaxed(were_slots ? &hosts->down_since : &hosts->up_since, now_ns());
-	}
-	cond_broadcast(&hosts->changed);
-	add_slots(hosts, (int)(host->slots + host->excess) - (int)before);
-	if (hosts->pool && hosts->machines == 0 && changed) {
-		hosts_limit_queues(hosts);
-	}
-}
 
 // The slots that the options give the machine; 0: its worker decides.
 static unsigned configured_slots(const struct hosts *hosts, const struct sshlogin *login) {
@@ -275,14 +287,34 @@ unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin
 	return given > 0 ? given : hosts->here;
 }
 
-unsigned host_target_slots(const struct host *host) {
+// How many slots the host is to have.
+static unsigned target_slots(const struct host *host) {
 	unsigned given = configured_slots(host->hosts, host->listed);
 	bool may_give = host->listed->cpus != host->login->cpus || given < host->offered; // the list has changed since the worker was told
 	return host->is_removed || host->offered == 0 ? 0 : (unsigned)u64_minus(given > 0 && may_give ? given : host->offered, host->stuck);
 }
 
+void host_set_slots(struct host *host, bool keeps) {
+	struct hosts *hosts = host->hosts;
+	unsigned slots = target_slots(host), before = host->slots + host->excess, over = host->used > slots ? host->used - slots : 0;
+	bool changed = slots != host->slots;
+	host->slots = slots;
+	note_free(host);
+	host->excess = keeps || over < host->excess ? over : host->excess;
+	bool were_slots = hosts->slots > 0;
+	hosts->slots += host->slots + host->excess - before;
+	if ((hosts->slots > 0) != were_slots) {
+		atomic_store_relaxed(were_slots ? &hosts->down_since : &hosts->up_since, now_ns());
+	}
+	hosts_answer_requests(hosts);
+	add_slots(hosts, (int)(host->slots + host->excess) - (int)before);
+	if (hosts->pool && hosts->machines == 0 && changed) {
+		hosts_limit_queues(hosts);
+	}
+}
+
 void host_release_removed(struct host *host) {
-	if (host->is_removed && host->has_thread && host->used == 0 && (host->hosts->options->nbasefiles == 0 || !host->hosts->options->cleans_up)) {
+	if (host->is_removed && host->is_served && host->used == 0 && (host->hosts->options->nbasefiles == 0 || !host->hosts->options->cleans_up)) {
 		host_want(host, false); // else its files are still to be removed, when the run ends
 	}
 }
@@ -293,14 +325,15 @@ void host_release_removed(struct host *host) {
 static void free_slots_of(const struct hosts_place *place) {
 	struct host *host = place->host;
 	host->used -= place->width;
+	note_free(host);
 	if (host->login->is_pilot && host->used == 0) {
 		host->idle_since = now_ns();
 	}
 	if (host->excess > 0) {
-		host_set_slots(host, host->slots, /* keeps */ false);
+		host_set_slots(host, /* keeps */ false);
 	}
 	host_release_removed(host);
-	cond_broadcast(&host->hosts->changed);
+	hosts_answer_requests(host->hosts);
 }
 
 void hosts_release_place(struct hosts *hosts, const struct hosts_place *place) {
@@ -316,6 +349,7 @@ void hosts_doubt_place(const struct hosts_place *place, bool begins) {
 		free_slots_of(place);
 	} else {
 		host->used += place->width; // until it is released, at once
+		note_free(host);
 	}
 	add_slots(host->hosts, begins ? (int)place->width : -(int)place->width);
 	mutex_unlock(&host->hosts->lock);

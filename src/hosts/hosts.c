@@ -12,53 +12,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { FDS_OF_RUN = 64, FDS_OF_HOST = 5, FDS_OF_SLOT = 2 }; // descriptors for a connection, for a job there whose output is held, and for the rest
+enum { THREADS = 4 };  // of the pool, that take turns on what is to be done here for jobs on other machines
+enum { FDS_OF_RUN = 64, FDS_OF_HOST = 4, FDS_OF_PIPE = 3, FDS_OF_FILES = 2 }; // descriptors: RUN for all the rest, PIPE and FILES for a job
 enum { SUSPEND_WAIT_S = 1, SPREAD_S = 1, NAMES_SHOWN = 3 }; // SPREAD_S: the first jobs are spread over machines that have not answered yet
 
 // ---- attempts ----
 
-// Sets the result of an attempt whose connection was lost, or that could not be sent to its machine.
-static void set_lost_result(struct hosts *hosts, bool wrote, struct result *ret_result) {
-	uint64_t now = now_ns(), start = ret_result->start ? ret_result->start : now;
-	enum lost lost = ret_result->lost == LOST_SILENT && wrote ? LOST_WROTE : ret_result->lost;
-	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
-	if (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN) {
-		*ret_result = (struct result){.outcome = OUTCOME_SIGNAL, .term_signal = SIGKILL, .start = start, .end = now, .lost = lost};
-	}
-}
-
-// Returns the directory of the job there, or NULL for the worker's. `dir` is that of --workdir or the manifest, or NULL. With --launch the job has
-// the directory that it would have here; else "." is this directory, relative to the login directory if it is below.
-static const char *find_dir(const struct host *host, const char *dir) {
-	const struct hosts *hosts = host->hosts;
-	if (host->login->kind == SSHLOGIN_LAUNCH) {
-		return dir ? dir : hosts->cwd;
-	}
-	if (dir && hosts->options->own_workdir) {
-		return dir + strlen(getenv("HOME")) + 1; // --workdir ...: below the login directory there
-	}
-	return dir && strcmp(dir, ".") == 0 ? hosts->dot : dir;
-}
-
-void hosts_run(struct hosts *hosts, const struct hosts_place *place, const struct child_config *config, struct result *ret_result,
-               struct spawn_error *ret_error) {
-	// a fairpar in a job on another machine must not look for this run's socket there
-	char *unset[] = {"FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL}, **env = env_merge(config->env, NULL, unset);
-	struct child_config sent = *config;
-	sent.env = env;
-	const char *dir = find_dir(place->host, config->context->cwd);
-	bool wrote = place->files && place->host->login->kind == SSHLOGIN_SSH
-		? host_files_run(place, &sent, dir, ret_result, ret_error)
-		: host_run(place, &sent, dir, ret_result, ret_error);
-	if (ret_result->lost) {
-		set_lost_result(hosts, wrote, ret_result);
-	}
-	free(env);
-}
-
 // An order to attempts on all machines, or (ORDER_NONE) a look at them.
 struct asked {
 	enum attempt_order order;
+	enum hosts_ending ending;      // the least that hosts.ending is to be
 	const void *origin;            // only the attempt of this origin; or NULL
 	bool spares_cleanup;           // not clean-ups
 	uint64_t limit, now, due;      // ORDER_EXPIRE: only attempts that have run for `limit`; `due`: when the next one will have
@@ -66,17 +29,17 @@ struct asked {
 	size_t nviews, cap;
 };
 
-// Orders that the attempt be stopped in that way, unless a stronger order was given before. With host.lock.
+// Orders that the attempt be stopped in that way, unless a stronger order was given before.
 static void order_attempt(struct host_attempt *attempt, enum attempt_order order) {
 	if (order > attempt->order) {
 		attempt->order = order;
-		wakeup_post(attempt->host->wake_fd);
+		host_post(attempt->host);
 	}
 }
 
 static void ask(struct asked *asked, struct host_attempt *attempt) {
 	uint64_t due = attempt->start + asked->limit;
-	if ((asked->origin && attempt->config->origin != asked->origin) || (asked->spares_cleanup && attempt->config->cleanup)) {
+	if ((asked->origin && attempt->sent->origin != asked->origin) || (asked->spares_cleanup && attempt->sent->cleanup)) {
 		return;
 	}
 	if (asked->order == ORDER_NONE && attempt->state == ATTEMPT_STARTED && !attempt->talk) {
@@ -95,42 +58,30 @@ static void ask(struct asked *asked, struct host_attempt *attempt) {
 	}
 }
 
-// NULL-safe, as is end_all().
+// NULL-safe.
 static void ask_all(struct hosts *hosts, struct asked *asked) {
 	if (!hosts) {
 		return;
 	}
 	mutex_lock(&hosts->lock);
+	if (asked->ending > atomic_load_relaxed(&hosts->ending)) {
+		atomic_store_relaxed(&hosts->ending, asked->ending);
+		hosts_answer_requests(hosts);
+	}
 	for (size_t i = 0; i < hosts->n; ++i) {
-		struct host *host = hosts->hosts[i];
-		mutex_lock(&host->lock);
-		list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
+		list_for_each_entry(&hosts->hosts[i]->attempts, struct host_attempt, attempt, link) {
 			ask(asked, attempt);
 		}
-		mutex_unlock(&host->lock);
 	}
 	mutex_unlock(&hosts->lock);
-}
-
-static void end_all(struct hosts *hosts, enum hosts_ending ending, struct asked asked) {
-	if (!hosts) {
-		return;
-	}
-	mutex_lock(&hosts->lock);
-	if (ending > atomic_load_relaxed(&hosts->ending)) {
-		atomic_store_relaxed(&hosts->ending, ending);
-	}
-	cond_broadcast(&hosts->changed);
-	mutex_unlock(&hosts->lock);
-	ask_all(hosts, &asked);
 }
 
 void hosts_terminate(struct hosts *hosts) {
-	end_all(hosts, HOSTS_TERMINATE, (struct asked){.order = ORDER_CANCEL, .spares_cleanup = true});
+	ask_all(hosts, &(struct asked){.ending = HOSTS_TERMINATE, .order = ORDER_CANCEL, .spares_cleanup = true});
 }
 
 void hosts_kill(struct hosts *hosts) {
-	end_all(hosts, HOSTS_KILL, (struct asked){.order = ORDER_KILL});
+	ask_all(hosts, &(struct asked){.ending = HOSTS_KILL, .order = ORDER_KILL});
 }
 
 void hosts_cancel(struct hosts *hosts, const void *origin) {
@@ -149,10 +100,10 @@ void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_vi
 	child_views_take(asked.views, asked.nviews, fn, arg);
 }
 
-// Whether all workers were told to suspend their jobs. With the lock.
+// With the lock.
 static bool are_suspended(const struct hosts *hosts) {
 	size_t i = 0;
-	while (i < hosts->n && (hosts->hosts[i]->is_suspended || !hosts->hosts[i]->has_thread)) {
+	while (i < hosts->n && host_is_suspended(hosts->hosts[i])) {
 		++i;
 	}
 	return i == hosts->n;
@@ -164,11 +115,10 @@ void hosts_suspend(struct hosts *hosts, bool begins) {
 	}
 	uint64_t until = now_ns() + SUSPEND_WAIT_S * NS_PER_S;
 	mutex_lock(&hosts->lock);
-	atomic_store_relaxed(&hosts->suspending, begins);
+	hosts->suspending = begins;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		hosts->hosts[i]->is_suspended = false;
-		if (hosts->hosts[i]->has_thread) {
-			wakeup_post(hosts->hosts[i]->wake_fd);
+		if (hosts->hosts[i]->is_served) {
+			host_post(hosts->hosts[i]);
 		}
 	}
 	while (begins && !are_suspended(hosts) && cond_wait_until(&hosts->changed, &hosts->lock, until)) {
@@ -183,10 +133,7 @@ bool hosts_are_idle(struct hosts *hosts) {
 	}
 	mutex_lock(&hosts->lock);
 	for (size_t i = 0; i < hosts->n; ++i) {
-		struct host *host = hosts->hosts[i];
-		mutex_lock(&host->lock);
-		idle = idle && list_is_empty(&host->attempts);
-		mutex_unlock(&host->lock);
+		idle = idle && list_is_empty(&hosts->hosts[i]->attempts);
 	}
 	mutex_unlock(&hosts->lock);
 	return idle;
@@ -241,25 +188,19 @@ void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_vie
 	mutex_unlock(&hosts->lock);
 }
 
-// Appends the line, and a NUL.
-static void add_line(void *arg, const struct host_view *view) {
-	struct buf *lines = arg;
+static void show(void *arg FP_UNUSED, const struct host_view *view) {
 	if (view->state == HOST_REMOVED) {
-		buf_printf(lines, "%s: %s; %u of its slots still used%c", view->name, view->says, view->used, 0);
+		diag_note("%s: %s; %u of its slots still used", view->name, view->says, view->used);
 	} else if (view->slots == 0) {
-		buf_printf(lines, "%s: %s%c", view->name, view->says, 0);
+		diag_note("%s: %s", view->name, view->says);
 	} else {
-		buf_printf(lines, "%s%s%s%s: %u of %u slots used%s%s%c", view->name, view->is_here ? " (this machine)" : "", view->node ? ", on " : "",
-		           view->node ? view->node : "", view->used, view->slots, view->says[0] ? "; " : "", view->says, 0);
+		diag_note("%s%s%s%s: %u of %u slots used%s%s", view->name, view->is_here ? " (this machine)" : "", view->node ? ", on " : "",
+		          view->node ? view->node : "", view->used, view->slots, view->says[0] ? "; " : "", view->says);
 	}
 }
 
 void hosts_show(struct hosts *hosts) {
-	FP_CLEANUP(buf_fini) struct buf lines = BUF_INIT;
-	hosts_view(hosts, add_line, &lines);
-	for (size_t i = 0; i < lines.len; i += strlen(lines.data + i) + 1) {
-		diag_note("%s", lines.data + i);
-	}
+	hosts_view(hosts, show, NULL);
 }
 
 // With the lock.
@@ -327,7 +268,11 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	program_copy_find(hosts->self, &hosts->copy);
 	atomic_store_relaxed(&hosts->next_list_check, TIME_NEVER);
 	list_init(&hosts->bindings);
-	list_init(&hosts->waiters);
+	list_init(&hosts->requests);
+	list_init(&hosts->open);
+	list_init(&hosts->begun);
+	list_init(&hosts->queues[0]);
+	list_init(&hosts->queues[1]);
 	mutex_init(&hosts->lock, LOCK_HOSTS);
 	cond_init(&hosts->changed);
 	term_seq_write(&options->term_seq, &hosts->term_seq);
@@ -381,13 +326,16 @@ static void ignore_terminal(sigset_t *ignored) {
 // Removes the machines for whose connections and jobs there are not enough descriptors; one machine is always left.
 static void fit_descriptors(const struct hosts *hosts) {
 	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+	const struct options *options = hosts->options;
+	bool has_files = options->ntransferred + options->nreturned > 0;
+	rlim_t of_slot = (options->pipe ? (rlim_t)FDS_OF_PIPE : 0) + (has_files ? (rlim_t)FDS_OF_FILES : 0);
 	size_t n = 0, nfit = 0;
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	rlim_t needed = FDS_OF_RUN + hosts->options->nbatch_files;
+	rlim_t needed = FDS_OF_RUN + options->nbatch_files;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct host *host = hosts->hosts[i];
 		if (!host->login->is_pilot && host->login->kind != SSHLOGIN_LOCAL) {
-			needed += FDS_OF_HOST + FDS_OF_SLOT * (rlim_t)hosts_slots_or_default(hosts, host->login);
+			needed += FDS_OF_HOST + of_slot * hosts_slots_or_default(hosts, host->login);
 			bool fits = n++ == 0 || needed <= limit.rlim_cur;
 			nfit += fits;
 			host->state = fits ? host->state : HOST_ENDED;
@@ -401,29 +349,30 @@ static void fit_descriptors(const struct hosts *hosts) {
 int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wake_fd) {
 	hosts->pool = pool;
 	hosts->wake_fd = wake_fd;
-	// the cookie marks processes to be killed when this run dies: a launcher ends with its connection, and remote jobs are their worker's
-	hosts->env = env_merge(hosts->context->env, NULL, (char *[]){"FAIRPAR_COOKIE", NULL});
+	hosts->env = env_merge(hosts->context->env, NULL, hosts_withheld);
 	hosts->launch_context = context_derive(hosts->context, NULL, -1, 0);
 	hosts->prompt_context = context_derive(hosts->context, NULL, -1, 0);
 	hosts->launch_context->nice = hosts->prompt_context->nice = 0;
 	hosts->spread_until = now_ns() + SPREAD_S * NS_PER_S;
 	ignore_terminal(&hosts->prompt_context->ignored);
+	pool_bound_threads(pool, THREADS);
 	if (hosts->machines == 0) {
 		pool_add_slots(pool, -(int)slots);
 	}
 	fit_descriptors(hosts); // before there are threads
+	if (connections_open(hosts, host_step) != 0) {
+		return diag_error("cannot start a thread for connections: %s", strerror(errno));
+	}
 	if (hosts->npilots > 0 && pilots_open(hosts) != 0) {
 		return diag_error("cannot start a thread for pilots: %s", strerror(errno));
 	}
+	mutex_lock(&hosts->lock);
 	for (size_t i = 0; i < hosts->n; ++i) {
-		struct host *host = hosts->hosts[i];
-		mutex_lock(&hosts->lock);
-		int result = host->state == HOST_ENDED ? 0 : host_connect(host);
-		mutex_unlock(&hosts->lock);
-		if (result != 0) {
-			return diag_error("cannot start a thread for %s: %s", host->login->name, strerror(errno));
+		if (hosts->hosts[i]->state != HOST_ENDED) {
+			host_connect(hosts->hosts[i]);
 		}
 	}
+	mutex_unlock(&hosts->lock);
 	hosts_starving(hosts);
 	if (hosts->machines == 0 && options_hosts_have_file(hosts->options)) {
 		atomic_store_release(&hosts->next_list_check, now_ns()); // pairs with the exchange in hosts_refresh_list()
@@ -436,27 +385,13 @@ void hosts_close(struct hosts *hosts) {
 		return;
 	}
 	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i]->has_thread) {
+		if (hosts->hosts[i]->is_served) {
 			host_files_clean_up(hosts->hosts[i]);
 		}
 	}
 	pilots_stop(hosts->pilots);
-	for (size_t i = 0; i < hosts->n; ++i) { // closing the connections ends the workers
-		struct host *host = hosts->hosts[i];
-		mutex_lock(&host->lock);
-		verify(list_is_empty(&host->attempts));
-		host->closing = true;
-		mutex_unlock(&host->lock);
-		if (host->has_thread) {
-			wakeup_post(host->wake_fd);
-		}
-	}
+	connections_close(hosts); // waits a moment for the ends of the launchers
 	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i]->has_thread) {
-			thread_join(hosts->hosts[i]->thread); // the thread waits a moment for the launcher's end
-		}
-	}
-	for (size_t i = 0; i < hosts->n; ++i) { // only after all threads have ended, because each looks at the other hosts, too
 		host_free(hosts->hosts[i]);
 	}
 	pilots_close(hosts);
@@ -468,7 +403,7 @@ void hosts_close(struct hosts *hosts) {
 	context_unref(hosts->prompt_context);
 	free(hosts->env);
 	free(hosts->cwd);
-	free(hosts->copy.path);
+	program_copy_fini(&hosts->copy);
 	for (struct pilot_node *next, *node = hosts->nodes; node; node = next) {
 		next = node->next;
 		free(node);

@@ -1,11 +1,14 @@
 // The slots of a run on several machines: which attempt runs where, and the result of one whose machine is lost.
 //
-// A place is one or several slots of one host. An attempt acquires its place before its command is built, because the command may name
-// the host; hosts_run() then runs it there. At a place on this machine (`:`) it runs as a child process, by child_run().
+// A place is one or several slots of one host. An attempt gets its place before its command is built, because the command may name the host. At
+// a place on this machine (`:`) it then runs as a child process, by child_run(). On another machine it is a state of the connection, which
+// hosts_begin() makes and hosts_step() takes further: no thread waits for it. The item of the pool that does the job is pending meanwhile
+// (WORK_PENDING), and is resumed (pool_resume()) for the next step.
 
 #pragma once
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "cli/options.h"
 #include "engine/pool.h"
 #include "process/child.h"
@@ -13,6 +16,7 @@
 struct hosts;
 struct hosts_binding; // the hosts that one batch may use
 struct host;
+struct host_attempt;
 struct sshlogin;
 
 // The files of one attempt on another machine: paths as file_route() takes them, a NUL behind each. The owner frees them by job_files_fini().
@@ -58,28 +62,48 @@ struct hosts_tries {
 	size_t n, cap;
 };
 
-// What place an attempt needs.
+enum hosts_answer {
+	HOSTS_PLACE,                     // the attempt has a place
+	HOSTS_UNREACHABLE,               // none of the hosts of the binding can be reached
+	HOSTS_REFUSED,                   // the run is being ended
+};
+
+// What place an attempt needs, and what it gets. The owner zeroes it and sets the first fields.
 struct hosts_request {
+	struct worker *worker;           // its item is resumed when the answer has come
 	unsigned width;                  // slots; on a host that has fewer, all of them
 	const struct hosts_tries *tries; // prefer the hosts on which the job was tried least often; or NULL
 	struct hosts_binding *binding;   // only on these hosts; or NULL: on any
 	bool is_alone;                   // the place is all slots of the host, so that nothing else runs there
+	// the answer
+	enum hosts_answer answer;
+	struct hosts_place place;        // HOSTS_PLACE: given back by hosts_release_place()
+	const struct sshlogin *gone;     // HOSTS_UNREACHABLE: one of the hosts
+	// while it waits, under the lock of the hosts
+	struct list link;                // of hosts.requests
+	unsigned fewest;                 // the attempt accepts only hosts on which its job was tried at most this often
+	bool is_spread;                  // it waits for hosts that are being connected
+	const struct host *reserved;     // it waits for several slots of this host, which nobody else gets meanwhile; or NULL
 };
 
 // Reads the list of machines again if one of its files may have changed, at most once a second; the other calls cost one now_ns(). Any
 // thread, before a place is taken, and after one is given back.
 void hosts_refresh_list(struct hosts *hosts);
 
-// Takes a place, which the caller gives back by hosts_release_place(). Returns false if none of the hosts of the binding can be reached, with
-// one of these in *ret_unreachable; and, with NULL there, if no place is free, after waiting for one until the run is being ended if `waits`.
-// An attempt that may use only some hosts lends its slot of the pool to others while it waits.
-bool hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, struct hosts_place *ret_place,
-                         const struct sshlogin **ret_unreachable);
+// Requests a place. Returns true if the answer is there; false if the request has to wait until a slot is free or the run is being ended: then the
+// answer is there when the worker is resumed. Until then the request stays where it is. While it waits, an attempt that may use only some hosts
+// lends its slot of the pool to others.
+bool hosts_request_place(struct hosts *hosts, struct hosts_request *request) FP_NODISCARD;
+// Returns whether the request that had to wait is answered. A worker may be resumed before that, because of its item's previous attempt.
+bool hosts_have_answered(struct hosts *hosts, const struct hosts_request *request);
 void hosts_release_place(struct hosts *hosts, const struct hosts_place *place);
 
-// Runs one attempt at its place, which is on another machine, as child_run() runs one here.
-void hosts_run(struct hosts *hosts, const struct hosts_place *place, const struct child_config *config, struct result *ret_result,
-               struct spawn_error *ret_error);
+// Makes an attempt at that place, which is on another machine, for the running item of the worker. `place` and `config` are borrowed until its end.
+// hosts_step() follows at once, and then each time that the worker is resumed: it returns true when the attempt has ended, has freed it, and has
+// filled in the rest as child_run() does; config->started() and the output reader are called by these steps. --transferfile and --return belong to
+// the attempt.
+struct host_attempt *hosts_begin(const struct hosts_place *place, const struct child_config *config, struct worker *worker);
+bool hosts_step(struct host_attempt *attempt, struct result *ret_result, struct spawn_error *ret_error) FP_NODISCARD;
 
 // These four do for attempts on other machines what children_terminate(), children_kill(), children_cancel() and children_expire()
 // (process/child.h) do for attempts here: begin to end all but clean-ups, and refuse new ones; kill all, and refuse new ones; begin to

@@ -1,7 +1,7 @@
 // The machines of a run as the files of this room see them; hosts.c is above the others.
 //
 // hosts_open() and hosts_attach() print why they fail and return -1; the functions that they call return the reason as a text or in errno. A machine
-// that fails later is reported by its own thread, and the failure of an attempt there is in the attempt's result.
+// that fails later is reported by the connections' thread, and the failure of an attempt there is in the attempt's result.
 
 #pragma once
 
@@ -24,6 +24,7 @@ struct launcher_config {
 	char *const *argv, *const *env; // NULL-terminated; the first of argv is looked for in PATH
 	const struct context *context;
 	bool prompts;                  // the process may read the terminal, as ssh does: so it stays in this process group, or reading would stop it
+	const int *files;              // what gets its stdout and stderr; NULL: pipes
 };
 
 // Non-blocking ends of its three pipes. An end that was closed is -1.
@@ -33,17 +34,25 @@ struct launcher {
 	int pidfd;                     // readable when the process has ended
 	int in_fd;                     // to write: its stdin; closed after a write has failed
 	int out_fd, err_fd;            // to read
+	uint64_t until;                // when launcher_reap() sends the next signal (now_ns() time)
+	int signal;                    // which one it has sent last: 0, SIGTERM, SIGKILL
+	char how[80];                  // how the process has ended ("exit 255", "signal 9 (KILL)"); "": it has not, or got such a signal
 };
 
 // Starts the process, which gets SIGKILL when the calling thread ends; all signals are blocked in that thread. It has a process group of its own,
 // out of reach of the terminal's signals, unless it prompts: then the context is to ignore them. Returns 0, and the same thread calls
-// launcher_end(); or -1 with *ret_error.
+// launcher_reap() until that has returned true; or -1 with *ret_error.
 int launcher_start(struct launcher *launcher, const struct launcher_config *config, struct spawn_error *ret_error) FP_NODISCARD;
 
-// Closes the pipes, so that the worker ends and with it the launcher, and waits for the end of the process until `until` (now_ns() time). Then
-// its target gets SIGTERM, and SIGKILL half a second later. Writes into `ret_how` of `size` bytes how it has ended ("exit 255", "signal 9
-// (KILL)"), or "" if it was killed here.
-void launcher_end(struct launcher *launcher, uint64_t until, char *ret_how, size_t size);
+// Closes the pipes, so that the worker ends and with it the launcher. The process may take until `until` (now_ns() time).
+void launcher_end(struct launcher *launcher, uint64_t until);
+
+// Returns true if the process has ended, once it is reaped, and its pipes and the pidfd are closed; does not wait. If it has not ended at
+// launcher->until, its target gets SIGTERM, and SIGKILL half a second later. To be called when the pidfd is readable, and at launcher->until.
+bool launcher_reap(struct launcher *launcher, uint64_t now);
+
+// Whether the process, which is reaped, has exited with 0.
+bool launcher_has_succeeded(const struct launcher *launcher);
 
 // Runs a command on the calling thread, with an empty standard input, and waits for its end. At `until` (now_ns() time), and when `cut_fd` (or -1)
 // is readable, the command is cut short. Appends what the command prints to *ret_out. Returns 0 if the command has exited with 0; or -1 with the
@@ -56,7 +65,28 @@ struct pilots;
 
 enum { LINE_BYTES = 400 };       // how much of a line of a launcher is kept
 
-// A machine, from the list to its connection. When the connection is lost the thread connects again after a pause, which grows from 1 s to 60 s.
+// A descriptor that the connections' thread looks at for a host.
+enum watch_for { WATCH_NOT, WATCH_READ, WATCH_READ_ONCE, WATCH_WRITE };
+
+struct watch {
+	struct host *host;
+	int fd;
+	enum watch_for what;         // WATCH_READ_ONCE becomes WATCH_NOT when the descriptor has been ready
+	bool is_added, is_ready;     // epoll knows the descriptor; it was found to be ready, set back by who reads or writes it
+};
+
+// How a connection begins and ends: by steps of the connections' thread, none of which waits.
+//
+//   NONE -its turn has come-> LOOKUP -ssh-keygen is reaped-> NONE     (only where ssh may ask about the machine's key)
+//   NONE -its turn has come, the launcher is started-> BEGUN -hello-> UP -the worker was told to end-> RELEASED
+//   BEGUN, UP, RELEASED -lost, or not needed: the pipes are closed-> ENDING -SIGTERM-> KILLED
+//   ENDING, KILLED -the launcher is reaped-> NONE
+// In leaving ENDING it is known how the launcher ends: so the end is reported then, and jobs that it had are lost.
+enum connection_phase {
+	CONNECTION_NONE, CONNECTION_LOOKUP, CONNECTION_BEGUN, CONNECTION_UP, CONNECTION_RELEASED, CONNECTION_ENDING, CONNECTION_KILLED
+};
+
+// A machine, from the list to its connection. When the connection is lost there is another one after a pause, which grows from 1 s to 60 s.
 //
 //   state:  CONNECTING -> UP <-> HELD       UP, HELD -> CONNECTING (goodbye), LOST
 //           CONNECTING, LOST, UNREACHABLE, ENDED -> UP, LOST, UNREACHABLE, ENDED
@@ -65,53 +95,54 @@ struct host {
 	struct hosts *hosts;
 	size_t index;                // in hosts.hosts
 	const struct sshlogin *login;
-	bool has_thread;             // a thread that keeps the connection; false: the host is this machine
+	bool is_served;              // by the connections' thread; false: it is this machine, or is not used
 	struct buf words;            // the launcher's command line; argv points into it
 	char **argv;
 
-	// under hosts.lock
 	enum host_state state;
 	bool was_up;                 // it was connected at least once
 	bool is_removed;             // the list does not name the machine any more: it takes no further job
 	unsigned slots;              // for jobs; 0 while it is not connected
 	unsigned used;               // slots that places have
-	unsigned offered;            // slots of its worker, 0 while it is not connected
-	unsigned stuck;              // slots of its worker that are taken by jobs which were told to end and have not; set by its thread
+	struct list open;            // of hosts.open
+	unsigned offered;            // slots of its worker, 0 while it is not connected, and of a pilot that is released
+	unsigned stuck;              // slots of its worker that are taken by jobs which were told to end and have not
 	unsigned excess;             // used slots beyond `slots`, after the list has lowered these: the pool has them until their jobs end
 	const struct sshlogin *listed; // the newest entry of the list for the machine: says the number of slots and the groups
 	const struct sshlogin *node; // the node of a connected pilot, else `login`
 	uint64_t idle_since;         // of a pilot: when its last job ended
-	uint64_t begun;              // when the attempt to connect that is under way began (now_ns() time); 0: none is
-	enum { KEY_UNLOOKED, KEY_KNOWN, KEY_UNKNOWN } key; // whether ssh knows the key of the machine; if not, it may ask on the terminal
 	struct buf brake;            // why the state is HOST_HELD
-	bool is_suspended;           // since hosts.suspending was set, its worker was told to suspend its jobs
 
-	// under `lock`
-	mutex lock;
-	cond changed;                // broadcast when one of the next three members changes
-	uint64_t lost_at, bye_at;    // when a connection has ended last, and when a worker has said goodbye last (now_ns() time)
-	enum { BASE_ABSENT, BASE_TRANSFERRING, BASE_PRESENT } base_files; // TRANSFERRING: the other attempts wait
-	bool closing;                // tells its thread to close the connection and to end
+	enum { BASE_ABSENT, BASE_TRANSFERRING, BASE_PRESENT } base_files;
+	struct list base_waiters;    // attempts that wait while the base files are transferred
 	struct buf brought;          // the base files that may be removed; of the thread that transfers them
 	struct list attempts;        // in the order of their numbers
 	uint64_t last_number;
-	unsigned ndoubted;           // number of attempts with is_doubted
+	struct list woken;           // attempts for which there is something to do, until the end of the connection's step
 	bool wanted;                 // the machine is to be connected
-	bool called;                 // of a pilot: `wanted` was set, and pilots_on_closed() was not called since then
-	int wake_fd;                 // wakes its thread
 
-	// of its thread
-	thread thread;
-	struct launcher launcher;
-	struct dispatcher_end *connection; // NULL: the connection is down
-	bool released;               // the worker was told to end
+	struct list posted;          // of connection_thread.posted
+
+	// of the connections' thread
+	enum connection_phase phase;
+	struct launcher launcher;    // also ssh-keygen
+	struct watch out, err, in, end; // its descriptors
+	struct dispatcher_end *connection; // from BEGUN to ENDING, else NULL
+	struct {                     // of a connection that is ENDING
+		const char *why;         // NULL: how the launcher ends is the reason
+		bool was_up, bye, reports; // as host_down() has them; host_down() is to be called
+	} lost;
 	bool ended_jobs;             // the worker has ended jobs without being told to
+	bool sends_program;          // the machine has requested the program, and has not been sent all of it
+	uint64_t program_at;         // how much of it was sent, as program_copy_send() counts
+	struct list turn;            // of hosts.begun, or one of hosts.queues
+	uint64_t begun;              // since when it is in hosts.begun
+	enum { KEY_UNLOOKED, KEY_KNOWN, KEY_UNKNOWN } key; // whether ssh knows the key of the machine; if not, it may ask on the terminal
 	uint64_t now, retry_at, pause, kill_at, next_deadline; // next_deadline: when the time of the next attempt is over
+	uint64_t lost_at, bye_at;    // when a connection has ended last, and when a worker has said goodbye last (now_ns() time)
 	struct buf line;             // the line that the launcher is writing
 	char last_lines[2][LINE_BYTES]; // the last two lines that the launcher wrote before there was a worker, the last one second
 	unsigned nlines;
-	struct polls polls;
-	char *bytes;                 // READ_BYTES
 };
 
 // A node on which a pilot has connected: messages and logs name the pilot by the login of its node.
@@ -145,31 +176,41 @@ struct hosts {
 	const struct context *context; // of the run
 	char *cwd;                   // where fairpar was started; NULL: that directory was deleted
 	const char *dot;             // `cwd` relative to $HOME, if it is below $HOME; points into cwd
-	char **env;                  // of launchers; array owned
+	char **env;                  // of launchers: the variables of the context without hosts_withheld; array owned
 	struct context *launch_context; // of launchers: without --nice, which is for jobs only
 	struct context *prompt_context; // of launchers that may prompt on the terminal: they ignore the terminal's signals, which this process answers
 	unsigned here;               // slots of this machine
 	uint64_t stop_takes;         // nanoseconds that --term-seq has to end a job
-	uint64_t spread_until;       // until this time (now_ns()) the first jobs are spread over the hosts
-	uint64_t next_begin;         // --sshdelay: when the next connection may begin (now_ns() time)
+	uint64_t spread_until;       // until this time (now_ns()) the first jobs are spread over the hosts, also those that are being connected
 	struct buf base;             // --basefile: paths with a NUL behind each
 	const char *base_dir;        // --basefile: the directory on the other machine, from --workdir; NULL: the worker's
 	struct pool *pool;           // NULL before hosts_attach() and after hosts_detach()
 	int wake_fd;                 // wakes the event loop
+	// The lock guards what follows, the hosts and their attempts, except what belongs to one thread. The connections' thread holds it in a step, but
+	// not while it reads or writes.
+	mutex lock;
+	cond changed;                // broadcast when a worker was told to suspend its jobs
 	struct host **hosts;         // of the options, then the pilots, then those added later; under the lock since hosts_attach(), as `n` is
 	size_t n, cap;
-	mutex lock;
-	cond changed;                // a slot is free, a host is connected or was told to suspend its jobs, or the run ends
 	unsigned slots;              // of all hosts together, as the pool has them
-	struct list waiters;         // the attempts that wait for a place (host_places.c)
+	struct list open;            // the hosts with free slots
+	bool has_spread;             // that time has passed, or no host of the options is being connected for the first time
+	struct list requests;        // those that wait for a place, the oldest first (host_places.c)
 	atomic_uint_least64_t down_since, up_since; // when the last host was lost, and when one was connected again; written under the lock
 	struct pilots *pilots;       // or NULL
+	struct connection_thread *connections; // NULL before hosts_attach()
+	bool closing;                // all connections are to be closed for good
+	bool suspending;             // the workers are to suspend their jobs
+	// of the connections' thread
+	struct list begun;           // the hosts whose connection by ssh has begun, in that order, and has not been answered
+	struct list queues[2];       // those that wait for their turn; in the second, ssh may ask about their keys
+	const struct host *asking;   // the one of hosts.begun for which ssh may ask; or NULL
+	uint64_t next_begin;         // --sshdelay: when the next connection may begin (now_ns() time)
+
 	size_t first_pilot, npilots; // index of the first pilot, and how many there are
 	struct program_copy copy;    // for machines without a fairpar
 	struct pilot_node *nodes;    // each node on which a pilot was; kept until the end, because places borrow the logins
-	atomic_uint ending;          // enum hosts_ending: which attempts are ended and refused; only grows. It is set before the attempts of any host are
-	                             // ended, which happens with that host's lock; host_submit() reads it with that lock
-	atomic_bool suspending;      // the workers are to suspend their jobs
+	atomic_uint ending;          // enum hosts_ending: which attempts are ended and refused; only grows. Set with the lock
 	atomic_bool told_shared;     // the message that a machine shares a directory with this one was printed
 	struct list bindings;        // struct hosts_binding
 	struct sshlogin_worker worker; // how a worker is started; points to `self` and `term_seq`
@@ -180,113 +221,145 @@ struct hosts {
 	unsigned machines;           // --onall: the pool always has that many slots, and each host has one; else 0
 };
 
+extern char *const hosts_withheld[];
+
+// ---- connections.c ----
+
+// Starts the thread, which does a step of a host after host_post(), when a descriptor of host_watch() is ready, and at the time which the last
+// step has returned (now_ns() time, or TIME_NEVER). A step is called with the lock. Returns 0, or -1 with errno.
+int connections_open(struct hosts *hosts, uint64_t (*step)(struct host *host)) FP_NODISCARD;
+
+// Has all connections closed, waits for that, ends the thread and frees. Nothing is done before connections_open() has succeeded.
+void connections_close(struct hosts *hosts);
+
+// Has the thread do a step of the host, which is another machine, soon. With the lock.
+void host_post(struct host *host);
+
+// Has the thread do a step of the host, with watch->is_ready set, when the descriptor can be read or written: each time, or once; with WATCH_NOT, not
+// any more, as must be before `fd` is closed. From a step.
+void host_watch(struct host *host, struct watch *watch, int fd, enum watch_for what);
+
 // ---- host.c ----
 
 // Makes a host, without a connection; the login is borrowed. Returns NULL with *ret_error, a whole message (caller frees).
-// host_free() frees a host that is in no list, or whose thread has ended.
+// host_free() frees a host that is in no list, or is served no more.
 struct host *host_new(struct hosts *hosts, const struct sshlogin *login, char **ret_error);
 void host_free(struct host *host);
 
 // Appends the host to hosts->hosts, which owns it then.
 void host_append(struct hosts *hosts, struct host *host);
 
-// Starts the thread of the connection, which connects at once; to a pilot only after host_want(). If the host is this machine, gives it its
-// slots instead. Returns 0, or -1 with errno. With hosts.lock.
-int host_connect(struct host *host) FP_NODISCARD;
+// Has the connections' thread connect to the host at once; to a pilot only after host_want(). If the host is this machine, gives it its slots
+// instead. With the lock.
+void host_connect(struct host *host);
 
-// Tells the host's thread, with `wanted`, to connect if there is no connection. Without: to release the worker as soon as it has no attempt, or to
-// end the launcher if no worker has come yet, and not to connect again. Any thread.
+// Whether no job runs on the host, because there is no connection, or the worker was told to suspend its jobs. With the lock.
+bool host_is_suspended(const struct host *host);
+
+// For connections_open().
+uint64_t host_step(struct host *host);
+
+// Has the host, with `wanted`, connected if there is no connection. Without: has the worker released as soon as it has no attempt, or the
+// launcher ended if no worker has come yet, and no connection after it. With the lock.
 static inline void host_want(struct host *host, bool wanted) {
-	mutex_lock(&host->lock);
 	host->wanted = wanted;
-	host->called = host->called || wanted;
-	wakeup_post(host->wake_fd);
-	mutex_unlock(&host->lock);
+	host_post(host);
 }
 
-// ---- an attempt on the host; two threads share it: the one that waits for its end (host_attempt.c), and the host's (host.c) ----
+// ---- an attempt on the host (host_attempt.c). The connections' thread and the threads of the pool that resume it share it ----
 //
-//   WAITING -sent-> SENT -`started`-> STARTED -`done`, lost-> ENDED
-//   WAITING, SENT -> ENDED (refused, lost, cancelled before it was sent)
-// Only the host's thread takes these steps. After ENDED it does not touch the attempt, which is in no list any more.
+//   WAITING -sent-> SENT -`started`-> STARTED -`done`, lost-> ENDED       STARTED -`done`-> DOUBTED -> ENDED
+//   WAITING, SENT -> ENDED (refused, lost, cancelled before it was sent)       ENDED -> WAITING (host_submit(): its next step)
+// Only the connections' thread takes these steps, but the last. After ENDED that thread does not touch the attempt, which is in no list any more.
 
-enum host_attempt_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMPT_ENDED };
+enum host_attempt_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMPT_DOUBTED, ATTEMPT_ENDED };
 
 // How an attempt is to be stopped, weakest first.
 enum attempt_order { ORDER_NONE, ORDER_CANCEL, ORDER_EXPIRE, ORDER_KILL };
 
+enum host_attempt_step { STEP_BASE, STEP_GO, STEP_RUN, STEP_COME, STEP_REMOVE, STEP_OVER }; // see host_files.c
+
 struct host_attempt {
-	struct list link;          // of host.attempts
+	struct list link;          // of host.attempts or host.base_waiters
+	struct list woken;         // of host.woken
 	struct host *host;
-	const struct child_config *config;
-	uint64_t number;           // on the connection; from 1, in the order of host_submit()
-	int wake_fd;               // posted when there is output, when the attempt has started, and when it has ended
-	// under host.lock
+	struct worker *worker;     // is resumed when there is something to do; NULL: a thread waits for it in file_talk_wait()
+	const struct hosts_place *place;
+	const struct child_config *config; // of the command; NULL: there is no command
+	const char *dir;           // of the command there, or NULL: the worker's
+	struct job_files *files;   // to be transferred, or NULL
+	// under hosts.lock
 	enum host_attempt_state state;
 	enum attempt_order order, order_sent;
+	const struct child_config *sent; // of the present step: says what may end the step early
+	uint64_t number;           // of the present step on the connection; from 1, in the order of host_submit()
 	uint64_t start;            // since STARTED
 	int pid;                   // of its process on the other machine
-	struct buf out[2];         // stdout and stderr that came and were not passed on yet: with what its thread has, at most OUTPUT_WINDOW bytes
+	struct buf out[2];         // stdout and stderr that came and were not passed on yet: with what is passed on now, at most OUTPUT_WINDOW bytes
 	size_t taken;              // bytes that were passed on, and not acknowledged yet
 	unsigned shut, shut_sent;  // the streams that nobody reads any more, as bits 1 and 2; and those of which the worker was told
-	// owned by the host's thread until ENDED, then by the thread that waits
+	int more_fd;               // the attempt is to be resumed when this is readable, because there is more input; or -1
+	struct file_talk *talk;    // the step is a conversation about files; NULL: it is the command
+	struct buf outbox;         // frames of the conversation that are to be sent
+	const char *why;           // why a frame of the conversation was not allowed: then the connection is to be broken; or NULL
+	// owned by the connections' thread until ENDED, then by the attempt
 	struct buf payload;
-	int in_fd;                 // its standard input to be read, or -1
-	struct result result;      // with `lost` LOST_UNSENT the attempt has never run (no connection, or the worker takes no more); with LOST_SILENT the
+	int in_fd;                 // the command's standard input to be read, or -1
+	struct watch in, more;     // of in_fd, armed while the worker takes more of it; of more_fd
+	struct result result;      // with `lost` LOST_UNSENT the step has never run (no connection, or the worker takes no more); with LOST_SILENT the
 	                           // connection was lost: it may have run, and how it ended is not known. Else how it ended
 	struct spawn_error error;
-	bool wrote;                // output of the attempt was passed on
-	bool is_doubted;           // since ENDED: it is not known yet whether Slurm has ended the process together with its worker (host_attempt.c)
-	// of a conversation about files; under host.lock
-	struct file_talk *talk;    // NULL: this is an attempt at a job
-	struct buf outbox;         // frames that are to be sent
-	const char *why;           // why a frame was not allowed: then the connection is to be broken; or NULL
+	// of the thread that has resumed it
+	enum host_attempt_step step;
+	bool runs, has_started;    // the command was sent; config->started() was called
+	bool wrote;                // output of the command was passed on
+	bool is_doubted;           // hosts_doubt_place() was called
+	struct pollfd input[2];    // our end of the input's pipe, and what says that there is more to write to it; see stdin_pipe_fill()
+	struct transfer *transfer; // that is under way, or NULL
+	struct result ended;       // the result so far
+	struct result transferred; // how the last transfer has ended
+	struct spawn_error spawn_error; // of the command
+	struct buf unsaid;         // why files could not be removed, which nobody is told
 };
 
 // Output is acknowledged in pieces of so many bytes. Few jobs write as much, so most need no frame for it.
 enum { OUTPUT_TAKEN = OUTPUT_WINDOW / 4 };
 
-// Appends the attempt to the list and wakes the host's thread. Returns false if it is refused because of hosts.ending.
-bool host_submit(struct host_attempt *attempt);
+// Appends the attempt to host.attempts, for its command, or (`talk`) for a conversation about files. `config`, borrowed until the end of the step,
+// says what may end the step early. Returns false if the step is refused because of hosts.ending.
+bool host_submit(struct host_attempt *attempt, const struct child_config *config, struct file_talk *talk);
 
-// ---- host_attempt.c ----
+// host_attempt_on_wake() notes that there is something to do for the attempt; host_resume_woken() then has all such attempts of the host
+// resumed. With the lock.
+void host_attempt_on_wake(struct host_attempt *attempt);
+void host_resume_woken(struct host *host);
 
-// Executes one attempt on the other machine, for hosts_run(), and waits for its end on the calling thread. `dir` is its directory there, by
-// --workdir or the manifest; NULL: the worker's. *ret_result is OUTCOME_CANCELLED if the attempt is refused because of hosts.ending; `lost` as in
-// host_attempt.result. Returns whether output of it was passed on.
-bool host_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
-              struct spawn_error *ret_error);
-
-// Holds a conversation about files, and waits until the worker ends it. Of `config` only those fields count that can end an attempt early.
-void host_talk(struct host *host, const struct child_config *config, struct file_talk *talk, struct result *ret_result);
+// Runs the command. Returns false if it waits for the machine; else true with the result.
+bool host_attempt_run(struct host_attempt *attempt, struct result *ret_result, struct spawn_error *ret_error);
 
 // ---- host_files.c ----
 
-// Transfers place->files, runs the attempt as host_run() does, fetches its files and cleans up. If a file cannot be transferred, the attempt does
-// not start; if a file of a successful attempt cannot be fetched, the attempt has failed. place->files->why names the file and the cause.
-bool host_files_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
-                    struct spawn_error *ret_error);
-
-// With --cleanup, removes the base files on the host. No attempt may run there any more.
+// With --cleanup, removes the base files on the host, and waits for that. No attempt may run there any more.
 void host_files_clean_up(struct host *host);
 
 // ---- host_places.c ----
 
-// With `begins`, frees the slots of a place while it is not known how its attempt ended (host_attempt.is_doubted); else takes them back.
+// With `begins`, frees the slots of a place while it is not known how its attempt ended (ATTEMPT_DOUBTED); else takes them back.
 void hosts_doubt_place(const struct hosts_place *place, bool begins);
+
+// Answers the requests that wait and need not wait any more. To be called after slots become free, a host changes its state, or the run begins to
+// end. With the lock.
+void hosts_answer_requests(struct hosts *hosts);
 
 // Returns how many slots the waiting attempts that may use pilots need. With the lock.
 unsigned hosts_pilots_wanted(const struct hosts *hosts);
 
-// Sets the number of slots of the host, and of the pool accordingly. `keeps`: if jobs use more slots than that, they keep them until they
-// end (host.excess). With the lock, which hosts_detach() takes, too.
-void host_set_slots(struct host *host, unsigned slots, bool keeps);
+// Sets the number of slots of the host by the list and its worker, to 0 if it is not connected or not in the list any more; and that of the pool
+// accordingly. `keeps`: if jobs use more slots than that, they keep them until they end (host.excess). With the lock, which hosts_detach() takes, too.
+void host_set_slots(struct host *host, bool keeps);
 
 // The slots that the options give the machine, or else the number of this machine's slots.
 unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin *login);
-
-// How many slots the host is to have, by the list and its worker: 0 if it is not connected or not in the list any more. With the lock.
-unsigned host_target_slots(const struct host *host);
 
 // How many slots of one worker are used at most.
 enum { HOST_SLOTS_MOST = 4096 };
@@ -309,13 +382,13 @@ void hosts_free_lists(struct hosts *hosts);
 // Starts the thread that requests pilots, which waits for hosts_starving(). Returns 0, or -1 with errno.
 int pilots_open(struct hosts *hosts) FP_NODISCARD;
 
-// The connection of a pilot was made, is lost or leaving, or was closed. From the host's thread; pilots_on_up() with hosts.lock. `was_up`: the worker
-// took attempts. `bye`: the worker has said goodbye, and its jobs go on; else they are lost.
+// The connection of a pilot was made, is lost or leaving, or was closed. With the lock. `was_up`: the worker took attempts. `bye`: the worker has said
+// goodbye, and its jobs go on; else they are lost.
 void pilots_on_up(struct host *host);
 void pilots_on_down(struct host *host, const char *why, bool was_up, bool bye);
 void pilots_on_closed(struct host *host);
 
-// Whether no pilot has ever come, and none will. With hosts.lock.
+// Whether no pilot has ever come, and none will. With the lock.
 bool pilots_are_lost(const struct hosts *hosts);
 
 // pilots_stop() ends the thread: no further pilot is requested. pilots_close(), once the connections are closed, cancels the jobs of this run that

@@ -3,6 +3,7 @@
 
 #include "hosts/hosts_internal.h"
 
+#include "base/temp_file.h"
 #include "job/job.h"
 #include "shell/shell.h"
 
@@ -10,6 +11,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { TERM_GRACE_MS = 500 };
 enum { MOST_BYTES = 1 << 20, END_MS = 200, WHY_MOST = 600 }; // of a command
@@ -22,12 +24,22 @@ static void close_pipes(struct launcher *launcher) {
 	fd_close(&launcher->err_fd);
 }
 
-static void reap(struct launcher *launcher, int *ret_status) {
-	*ret_status = SIGKILL; // kept if waitpid() fails: then children_kill_orphans() has killed and reaped the process
-	while (waitpid(launcher->pid, ret_status, 0) < 0 && errno == EINTR) {
+// Notes how the process has ended.
+static void reap(struct launcher *launcher) {
+	int status = SIGKILL; // kept if waitpid() fails: then children_kill_orphans() has killed and reaped the process
+	while (waitpid(launcher->pid, &status, 0) < 0 && errno == EINTR) {
 	}
+	close_pipes(launcher);
 	fd_close(&launcher->pidfd);
 	launcher->pid = 0;
+	struct result result = {
+		.outcome = WIFSIGNALED(status) ? OUTCOME_SIGNAL : OUTCOME_FAILED,
+		.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+		.term_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+	};
+	if (!launcher->signal) {
+		result_describe(&result, launcher->how, sizeof(launcher->how));
+	}
 }
 
 int launcher_start(struct launcher *launcher, const struct launcher_config *config, struct spawn_error *ret_error) {
@@ -35,12 +47,13 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 	struct spawn_world world;
 	void *stack = spawn_stack_create();
 	const char *path = program_find(config->argv[0]);
-	*launcher = (struct launcher){.pidfd = -1, .in_fd = -1, .out_fd = -1, .err_fd = -1};
+	const int *files = config->files;
+	*launcher = (struct launcher){.pidfd = -1, .in_fd = -1, .out_fd = -1, .err_fd = -1, .until = TIME_NEVER};
 	*ret_error = (struct spawn_error){.error = 0};
 	if (!path) {
 		*ret_error = (struct spawn_error){.step = SPAWN_EXEC, .error = errno};
-	} else if (!stack || pipe_open(1, &launcher->in_fd, &theirs[0]) != 0 || pipe_open(0, &launcher->out_fd, &theirs[1]) != 0 ||
-	    pipe_open(0, &launcher->err_fd, &theirs[2]) != 0) {
+	} else if (!stack || pipe_open(1, &launcher->in_fd, &theirs[0]) != 0 ||
+	           (!files && (pipe_open(0, &launcher->out_fd, &theirs[1]) != 0 || pipe_open(0, &launcher->err_fd, &theirs[2]) != 0))) {
 		*ret_error = (struct spawn_error){.step = stack ? SPAWN_PIPE : SPAWN_CLONE, .error = errno};
 	} else {
 		spawn_world_init(&world);
@@ -50,7 +63,7 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 			.env = config->env,
 			.world = &world,
 			.context = config->context,
-			.stdio = {theirs[0], theirs[1], theirs[2]},
+			.stdio = {theirs[0], files ? files[0] : theirs[1], files ? files[1] : theirs[2]},
 			.cgroup_fd = -1,
 			.own_group = !config->prompts,
 			.dies_with_thread = true,
@@ -68,8 +81,7 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 	}
 	close_pipes(launcher);
 	if (launcher->pid > 0) {
-		int status;
-		reap(launcher, &status);
+		reap(launcher);
 	}
 	return -1;
 }
@@ -86,76 +98,60 @@ static bool has_ended_by(const struct launcher *launcher, uint64_t until) {
 	return ready > 0;
 }
 
-void launcher_end(struct launcher *launcher, uint64_t until, char *ret_how, size_t size) {
-	int status;
+void launcher_end(struct launcher *launcher, uint64_t until) {
 	close_pipes(launcher);
-	bool killed = !has_ended_by(launcher, until);
-	if (killed) {
-		kill(launcher->target, SIGTERM); // it is not reaped yet, so the number is still its own
-		(void)has_ended_by(launcher, now_ns() + (uint64_t)TERM_GRACE_MS * NS_PER_MS);
-		kill(launcher->target, SIGKILL);
+	launcher->until = until;
+}
+
+bool launcher_reap(struct launcher *launcher, uint64_t now) {
+	bool has_ended = has_ended_by(launcher, 0);
+	if (has_ended ? launcher->signal == SIGTERM : now >= launcher->until) { // after SIGTERM the rest of the group is killed in both cases
+		launcher->until = launcher->signal ? TIME_NEVER : now + (uint64_t)TERM_GRACE_MS * NS_PER_MS;
+		launcher->signal = launcher->signal ? SIGKILL : SIGTERM;
+		kill(launcher->target, launcher->signal); // it is not reaped yet, so the number is still its own
 	}
-	reap(launcher, &status);
-	struct result result = {
-		.outcome = WIFSIGNALED(status) ? OUTCOME_SIGNAL : OUTCOME_FAILED,
-		.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
-		.term_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-	};
-	if (killed) {
-		ret_how[0] = '\0';
-	} else {
-		result_describe(&result, ret_how, size);
+	if (has_ended) {
+		reap(launcher);
 	}
+	return has_ended;
 }
 
 // ---- a command ----
 
-// Appends the bytes that can be read now. Closes the descriptor at the end of its data.
-static void read_more(int *fd, struct buf *into) {
-	char bytes[4096];
-	ssize_t n = read_some(*fd, bytes, sizeof(bytes));
-	if (n > 0 && into->len + (size_t)n <= MOST_BYTES) {
-		buf_add(into, bytes, (size_t)n);
-	} else if (n >= 0 || errno != EAGAIN) {
-		fd_close(fd);
-	}
+bool launcher_has_succeeded(const struct launcher *launcher) {
+	return strcmp(launcher->how, "exit 0") == 0;
 }
 
-// Returns false if the command is to be cut short.
-static bool read_all(struct launcher *launcher, int cut_fd, uint64_t until, struct buf *out, struct buf *said) {
-	while (launcher->out_fd >= 0 || launcher->err_fd >= 0) {
-		struct pollfd fds[] = {
-			{.fd = launcher->out_fd, .events = POLLIN},
-			{.fd = launcher->err_fd, .events = POLLIN},
-			{.fd = cut_fd, .events = POLLIN},
-		};
-		(void)poll(fds, 3, poll_ms(until));
-		if (fds[2].revents || now_ns() >= until) {
-			return false;
-		}
-		read_more(&launcher->out_fd, out);
-		read_more(&launcher->err_fd, said);
-	}
-	return true;
+// Appends the file, from its beginning.
+static void read_file(int fd, struct buf *into) {
+	(void)!(lseek(fd, 0, SEEK_SET) == 0 && read_to_end(fd, into, MOST_BYTES) == 0);
 }
 
 int launcher_run(const struct launcher_config *command, int cut_fd, uint64_t until, struct buf *ret_out, struct buf *ret_why) {
 	FP_CLEANUP(buf_fini) struct buf said = BUF_INIT;
+	FP_CLEANUP(fd_close) int out = tmpfile_open_in_memory("fairpar-out", tmpfile_dir("/tmp"));
+	FP_CLEANUP(fd_close) int err = tmpfile_open_in_memory("fairpar-err", tmpfile_dir("/tmp"));
+	struct launcher_config config = *command;
 	struct launcher launcher;
-	struct spawn_error error;
-	char how[80];
+	struct spawn_error error = {.error = errno};
+	config.files = (const int[]){out, err};
 	buf_reset(ret_why);
-	if (launcher_start(&launcher, command, &error) != 0) {
+	if (out < 0 || err < 0 || launcher_start(&launcher, &config, &error) != 0) {
 		buf_printf(ret_why, "cannot start '%s': %s", command->argv[0], strerror(error.error));
 		return -1;
 	}
-	fd_close(&launcher.in_fd);
-	bool is_whole = read_all(&launcher, cut_fd, until, ret_out, &said);
-	launcher_end(&launcher, is_whole ? until : now_ns() + (uint64_t)END_MS * NS_PER_MS, how, sizeof(how));
-	if (is_whole && strcmp(how, "exit 0") == 0) {
+	struct pollfd fds[] = {{.fd = launcher.pidfd, .events = POLLIN}, {.fd = cut_fd, .events = POLLIN}};
+	bool is_whole = poll(fds, 2, poll_ms(until)) > 0 && fds[0].revents;
+	launcher_end(&launcher, is_whole ? until : now_ns() + (uint64_t)END_MS * NS_PER_MS);
+	while (!launcher_reap(&launcher, now_ns())) {
+		(void)has_ended_by(&launcher, launcher.until);
+	}
+	read_file(out, ret_out);
+	read_file(err, &said);
+	if (is_whole && launcher_has_succeeded(&launcher)) {
 		return 0;
 	}
-	buf_printf(ret_why, "%s: %s", command->argv[0], how[0] && is_whole ? how : "it does not answer");
+	buf_printf(ret_why, "%s: %s", command->argv[0], launcher.how[0] && is_whole ? launcher.how : "it does not answer");
 	size_t len = said.len > 0 ? strcspn(buf_str(&said), "\n") : 0;
 	if (len > 0) {
 		buf_reset(ret_why);

@@ -109,15 +109,13 @@ static void clean_up(struct pilots *pilots) {
 
 // ---- why pilots wait ----
 
-// Sets the text of the last message. Returns whether it has changed.
-static bool set_if_new(struct pilots *pilots, struct buf *last, const char *text) {
-	mutex_lock(&pilots->hosts->lock);
+// Sets the text of the last message. Returns whether it has changed. With the lock.
+static bool set_if_new(struct buf *last, const char *text) {
 	bool is_new = strcmp(buf_str(last), text) != 0;
 	if (is_new) {
 		buf_reset(last);
 		buf_adds(last, text);
 	}
-	mutex_unlock(&pilots->hosts->lock);
 	return is_new;
 }
 
@@ -144,18 +142,16 @@ static void query_queue(struct pilots *pilots) {
 	bool none_can_start = result == 0 && pending > 0 && impossible == pending && others == 0 && !pilots->policy.was_up;
 	if (none_can_start) {
 		pilots_cannot_start(&pilots->policy);
-	}
-	mutex_unlock(&pilots->hosts->lock);
-	if (none_can_start) {
 		diag_error("no pilot can start with these options: Slurm says %s", text_shows(buf_str(&reasons)));
 		wakeup_post(pilots->wake_fd);
 	} else if (result != 0) {
-		if (atomic_load_relaxed(&pilots->phase) == RUNS && set_if_new(pilots, &pilots->last_reason, buf_str(&why))) {
+		if (atomic_load_relaxed(&pilots->phase) == RUNS && set_if_new(&pilots->last_reason, buf_str(&why))) {
 			diag_warn("Slurm does not say why pilots wait: %s", buf_str(&why));
 		}
-	} else if (reasons.len > 0 && set_if_new(pilots, &pilots->last_reason, buf_str(&reasons))) {
+	} else if (reasons.len > 0 && set_if_new(&pilots->last_reason, buf_str(&reasons))) {
 		diag_note("%u pilot%s in Slurm's queue: %s", pending, pending == 1 ? " waits" : "s wait", text_shows(buf_str(&reasons)));
 	}
+	mutex_unlock(&pilots->hosts->lock);
 }
 
 // ---- the thread ----
@@ -177,7 +173,8 @@ static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 			pilots->has_requested = true;
 			host_want(host, true);
 		} else if (order != PILOT_KEEP) {
-			host_set_slots(host, 0, /* keeps */ false);
+			host->offered = 0;
+			host_set_slots(host, /* keeps */ false);
 			host_want(host, false);
 		}
 		*ret_cancels = *ret_cancels || order == PILOT_CANCEL;
@@ -248,7 +245,7 @@ static void warn_failed(struct pilots *pilots, unsigned pilot, const char *why, 
 	buf_add_escaped(&text, said, strlen(said), SAID_MOST);
 	if (was_up) {
 		diag_warn("slurm-%u: the connection is lost: %s; its jobs go elsewhere", pilot + 1, buf_str(&text));
-	} else if (set_if_new(pilots, &pilots->last_error, said)) {
+	} else if (set_if_new(&pilots->last_error, said)) {
 		diag_warn("Slurm gives no pilot%s: %s%s", for_good ? "" : " now", buf_str(&text), for_good ? "" : "; it is asked again");
 	}
 }
@@ -256,26 +253,20 @@ static void warn_failed(struct pilots *pilots, unsigned pilot, const char *why, 
 void pilots_on_down(struct host *host, const char *why, bool was_up, bool bye) {
 	struct pilots *pilots = host->hosts->pilots;
 	bool for_good = !was_up && !bye && !slurm_is_transient(why);
-	mutex_lock(&pilots->hosts->lock);
-	bool says = !bye && atomic_load_relaxed(&pilots->phase) == RUNS;
 	if (bye) {
 		pilot_set_state(&pilots->policy, index_of(host), PILOT_LEAVING, now_ns());
 	} else {
 		pilot_has_failed(&pilots->policy, index_of(host), for_good, now_ns());
 	}
-	for_good = for_good && !pilots->policy.was_up;
-	mutex_unlock(&pilots->hosts->lock);
-	if (says) {
-		warn_failed(pilots, index_of(host), why, was_up, for_good);
+	if (!bye && atomic_load_relaxed(&pilots->phase) == RUNS) {
+		warn_failed(pilots, index_of(host), why, was_up, for_good && !pilots->policy.was_up);
 	}
 	wakeup_post(pilots->wake_fd);
 }
 
 void pilots_on_closed(struct host *host) {
 	struct pilots *pilots = host->hosts->pilots;
-	mutex_lock(&pilots->hosts->lock);
 	pilot_set_state(&pilots->policy, index_of(host), PILOT_ABSENT, now_ns());
-	mutex_unlock(&pilots->hosts->lock);
 	wakeup_post(pilots->wake_fd);
 }
 

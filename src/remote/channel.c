@@ -91,6 +91,7 @@ const char *channel_output(struct channel *channel, size_t *ret_n) {
 
 void channel_sent(struct channel *channel, size_t n) {
 	channel->sent += n;
+	channel->has_sent = channel->has_sent || n > 0;
 }
 
 ssize_t channel_write(struct channel *channel, int fd) {
@@ -261,10 +262,10 @@ uint64_t channel_tick(struct channel *channel, uint64_t now) {
 	if (!is_greeted) { // the shell that may run there so far could take a ping for its input
 		channel->pinged = now;
 	}
-	if (!is_greeted && channel->sent != channel->sent_before) { // a program is being sent, which may take long
-		channel->sent_before = channel->sent;
+	if (!is_greeted && channel->has_sent) { // a program is being sent, which may take long
 		channel->heard = now;
 	}
+	channel->has_sent = false;
 	uint64_t dead = channel->heard + CHANNEL_DEAD_NS;
 	if (now >= dead) {
 		channel_break(channel, is_greeted ? "it has been silent for a minute" : "no worker has answered for a minute");

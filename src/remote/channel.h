@@ -54,7 +54,7 @@ struct channel_job {
 	bool is_running;          // it has started
 	bool input_ended;
 	bool has_files;           // it is no job, but a conversation about files (file_talk.h)
-	bool is_unsent;           // the connection broke before all of the `run` frame was written
+	bool is_unsent;           // the connection broke before all of the `run` frame was written; or the worker has refused the job
 	size_t send_window;       // how many bytes this end may send now: of the job's output (worker) or of its input (dispatcher)
 	size_t receive_window;    // how many bytes the other end may send now
 	size_t passed_on;         // bytes that came and were passed on, but are not acknowledged yet
@@ -75,7 +75,7 @@ struct channel {
 	size_t bulk_at;           // offset in `bulk` of the first frame that was not moved to `current`
 	struct buf current;       // the bytes that are being written
 	size_t sent;              // how many bytes of `current` were written
-	size_t sent_before;       // `sent` at the last channel_tick() before the greeting
+	bool has_sent;            // bytes were written since the last channel_tick(); also set by an owner that writes others
 	bool owes_pong, owes_bytes; // an answer to the ping `pong` is to be sent; the `passed_on` of some job is to be acknowledged
 	uint64_t pong;            // number of the last ping that came
 	uint64_t heard, pinged;   // when bytes came last; when a ping was sent last

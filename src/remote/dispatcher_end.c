@@ -49,14 +49,15 @@ static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job
 	if (job->is_running) {
 		return "it has refused a job that runs";
 	}
-	const struct channel_job gone = *job;
+	struct channel_job gone = *job;
+	gone.is_unsent = true;
 	end->refused = end->channel.heard;
 	buf_add(&why, frame->payload, frame->size);
 	channel_remove_job(&end->channel, job);
 	if (!end->is_braked) { // without a brake, the same job would be sent to it again at once
 		leave(end, buf_str(&why));
 	}
-	end->calls.refused(end->arg, &gone, buf_str(&why));
+	end->calls.lost(end->arg, &gone);
 	return NULL;
 }
 
@@ -178,7 +179,7 @@ static bool find_request(const struct dispatcher_end *end, const char *word, str
 	return newline;
 }
 
-// Answers the machine's request for a program, and once it says that the program is installed, sends the greeting again.
+// Passes on the machine's request for a program, and once it says that the program is installed, sends the greeting again.
 static void send_program(struct dispatcher_end *end) {
 	FP_CLEANUP(buf_fini) struct buf rest = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
@@ -188,7 +189,7 @@ static void send_program(struct dispatcher_end *end) {
 	if (end->program_requested) {
 		end->program_installed = true;
 		greet(end);
-	} else if (!end->calls.program_requested || end->calls.program_requested(end->arg, buf_str(&rest), &end->channel.current, &why) != 0) {
+	} else if (!end->calls.program_requested || end->calls.program_requested(end->arg, buf_str(&rest), &why) != 0) {
 		channel_break(&end->channel, why.len > 0 ? buf_str(&why) : "it has no fairpar");
 	}
 	end->program_requested = true;

@@ -1,6 +1,6 @@
 // The dispatcher's end of a connection, as a state machine: the jobs that one worker has. Its counterpart is worker_end.h.
 //
-//   sent -started-> running -done-> gone       sent -refused-> gone      any -the connection breaks-> gone, reported as lost
+//   sent -started-> running -done-> gone       sent -refused-> gone, reported as lost      any -the connection breaks-> gone, reported as lost
 //
 // The other end may first send noise, the output of a login shell. It ends at the mark: a random text that the greeting contains and the worker
 // repeats. If the machine has no fairpar, the script that was started there may answer the greeting by a line "want MARK SYSTEM": then it is sent
@@ -18,18 +18,18 @@ struct dispatcher_calls {
 	void (*started)(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago); // the job runs as process `pid`, since `ago` nanoseconds
 	// Output of stream 1 or 2. The owner calls channel_acknowledge() when it has passed the bytes on.
 	void (*output)(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n);
-	void (*done)(void *arg, const struct channel_job *job, const struct job_end *end); // `job` is a copy here, in refused() and lost()
-	void (*refused)(void *arg, const struct channel_job *job, const char *why); // the job has not run
-	// The worker takes no further job: it has said so, or has refused a job without a brake. Running jobs go on. Called once, before refused().
+	void (*done)(void *arg, const struct channel_job *job, const struct job_end *end); // `job` is a copy here and in lost()
+	// The worker takes no further job: it has said so, or has refused a job without a brake. Running jobs go on. Called once, before lost().
 	void (*bye)(void *arg, const char *why);
 	// The worker takes no jobs for now, because of `why`, while `jobs` jobs run there; or (`why` is NULL) it takes jobs again. The latter call
 	// comes at least a second after the worker's last refusal.
 	void (*braked)(void *arg, uint64_t jobs, const char *why);
-	void (*lost)(void *arg, const struct channel_job *job); // the connection has broken; unless job->is_unsent, the job may have begun
+	// The connection has broken, or the worker has refused the job: then job->is_unsent is set, too. Unless it is, the job may have begun.
+	void (*lost)(void *arg, const struct channel_job *job);
 	void (*overdue)(void *arg, struct channel_job *job);   // the job was told to stop and has not ended in time; its frames may still come
-	// The machine at the other end, of the kind `machine` (uname -sm), has no fairpar and requests one: appends the answer and returns 0, or
-	// returns -1 with *ret_why. May be NULL.
-	int (*program_requested)(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why);
+	// The machine at the other end, of the kind `machine` (uname -sm), has no fairpar and requests one. Returns 0, and the owner writes the answer
+	// before any further output of the channel; or returns -1 with *ret_why. May be NULL.
+	int (*program_requested)(void *arg, const char *machine, struct buf *ret_why);
 	// A frame of a conversation about files. Returns NULL, or why it is not allowed: static text.
 	const char *(*files)(void *arg, struct channel_job *job, const struct wire_frame *frame);
 };

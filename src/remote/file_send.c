@@ -185,16 +185,12 @@ static void begin(struct file_copy *copy) {
 	while (followed > 0) {
 		followed = file_copy_follow(&spot, &name);
 	}
-	bool is_there = followed == 0 && fstatat(spot.fd, name, &stat, AT_SYMLINK_NOFOLLOW) == 0;
-	const char *why = is_there && !S_ISREG(stat.st_mode) && !S_ISDIR(stat.st_mode) ? strange : NULL;
-	if (is_there && !why) {
-		copy->fd = openat(spot.fd, name, OPEN_FLAGS | O_NOFOLLOW);
-		is_there = copy->fd >= 0 && fstat(copy->fd, &stat) == 0;
-	}
-	why = why || is_there ? why : file_copy_error();
-	fd_close(&spot.fd);
-	if (why) {
-		file_copy_fail(copy, 0, "", why);
+	if (followed != 0 || fstatat(spot.fd, name, &stat, AT_SYMLINK_NOFOLLOW) != 0) {
+		file_copy_fail(copy, 0, "", file_copy_error());
+	} else if (!S_ISREG(stat.st_mode) && !S_ISDIR(stat.st_mode)) {
+		file_copy_fail(copy, 0, "", strange);
+	} else if ((copy->fd = openat(spot.fd, name, OPEN_FLAGS | O_NOFOLLOW)) < 0 || fstat(copy->fd, &stat) != 0) {
+		file_copy_fail(copy, 0, "", file_copy_error());
 	} else if (S_ISDIR(stat.st_mode)) {
 		send_dir(copy, copy->fd, ".", "", "");
 		fd_close(&copy->fd);
@@ -207,6 +203,7 @@ static void begin(struct file_copy *copy) {
 	} else {
 		file_copy_fail(copy, 0, "", strange);
 	}
+	fd_close(&spot.fd);
 	if (!copy->in_file && copy->levels.n == 0) {
 		send_end(copy);
 	}

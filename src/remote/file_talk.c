@@ -6,7 +6,7 @@
 #include "base/beneath.h"
 #include "base/units.h"
 
-// ---- the thread that has it, and the connection ----
+// ---- a thread that takes part, and the connection ----
 
 void file_talk_init(struct file_talk *talk) {
 	cond_init(&talk->heard);
@@ -43,28 +43,36 @@ static const char *take_all(const struct file_talk *talk, enum wire_sender from,
 	return why;
 }
 
-void file_talk_run(struct file_talk *talk, enum wire_sender from, mutex *lock) {
+bool file_talk_step(struct file_talk *talk, enum wire_sender from, mutex *lock) {
 	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
-	const char *why = NULL;
-	bool goes_on = true;
-	while (goes_on) {
-		why = take_all(talk, from, &in);
+	bool is_over = false, waits = false;
+	while (!is_over && !waits) {
 		buf_reset(&in);
 		buf_reset(&out);
-		goes_on = talk->give(talk->arg, &out);
 		mutex_lock(lock);
-		bool waits = why || out.len == 0;
+		buf_move(&in, &talk->in);
+		is_over = talk->ends && (talk->is_broken || in.len == 0);
+		mutex_unlock(lock);
+		const char *why = talk->is_broken ? NULL : take_all(talk, from, &in);
+		talk->is_broken = talk->is_broken || why;
+		is_over = is_over || (!talk->is_broken && !talk->give(talk->arg, &out));
+		mutex_lock(lock);
 		if (out.len > 0 || why) {
 			talk->send(talk->sender, &out, why);
 		}
-		while (goes_on && !talk->ends && waits && (why || talk->in.len == 0)) {
-			cond_wait(&talk->heard, lock);
-		}
-		buf_move(&in, &talk->in);
-		goes_on = goes_on && !(talk->ends && (why || in.len == 0));
+		waits = out.len == 0 && talk->in.len == 0 && !talk->ends;
 		mutex_unlock(lock);
 	}
+	return is_over;
+}
+
+void file_talk_wait(struct file_talk *talk, mutex *lock) {
+	mutex_lock(lock);
+	while (talk->in.len == 0 && !talk->ends) {
+		cond_wait(&talk->heard, lock);
+	}
+	mutex_unlock(lock);
 }
 
 // ---- items ----
@@ -128,7 +136,9 @@ bool file_talk_serve(struct file_talk *talk, mutex *lock) {
 	talk->take = server_take;
 	talk->give = server_give;
 	talk->arg = &server;
-	file_talk_run(talk, WIRE_DISPATCHER, lock);
+	while (!file_talk_step(talk, WIRE_DISPATCHER, lock)) {
+		file_talk_wait(talk, lock);
+	}
 	file_copy_free(server.copy);
 	return server.is_over;
 }

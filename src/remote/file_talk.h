@@ -10,7 +10,8 @@
 
 enum file_item { ITEM_GOES, ITEM_COMES, ITEM_REMOVED, ITEM_TREE_REMOVED, ITEM_LAST, FILE_ITEMS }; // in an `item` frame
 
-// One end of a conversation. Two threads share it and a lock: the talker, which copies the files, and the thread of the connection.
+// One end of a conversation. Two threads share it and a lock: the talker, which copies the files, and the thread of the connection. The talker may
+// be one thread now and another one later.
 struct file_talk {
 	// Called by the talker, without the lock. Takes a frame; returns NULL, or why the frame is not allowed: static text.
 	const char *(*take)(void *arg, const struct wire_frame *frame);
@@ -23,6 +24,7 @@ struct file_talk {
 	cond heard;             // signalled when `in` gets frames, and when `ends` is set
 	struct buf in;          // frames that have come
 	bool ends;              // no more frames come
+	bool is_broken;         // the talker's: a frame was not allowed, so it only waits for `ends`
 };
 
 // Before, the owner sets send and sender; and take, give and arg, unless it will call file_talk_serve(), which sets these itself.
@@ -33,13 +35,17 @@ void file_talk_fini(struct file_talk *talk);
 const char *file_talk_post(struct file_talk *talk, const struct wire_frame *frame);
 void file_talk_end(struct file_talk *talk);
 
-// The talker's work: exchanges frames until all is said or no more frames come. `from`: which side the other end is. Called without the lock.
-void file_talk_run(struct file_talk *talk, enum wire_sender from, mutex *lock);
+// The talker's work: takes the frames that have come and says what can be said now. `from`: which side the other end is. Called without the lock.
+// Returns true once all is said or no more frames come; false: to be called again after frames have come or `ends` was set.
+bool file_talk_step(struct file_talk *talk, enum wire_sender from, mutex *lock) FP_NODISCARD;
+
+// Waits until file_talk_step() is to be called again. For a talker that has a thread to itself; called without the lock.
+void file_talk_wait(struct file_talk *talk, mutex *lock);
 
 // Appends an `item` frame; `location` is NULL for ITEM_LAST.
 void file_talk_add_item(struct buf *out, enum file_item item, const struct file_location *location);
 
-// The talker's work in a worker: calls file_talk_run(), then removes unfinished files. Returns whether the last item is done.
+// The talker's work in a worker, until the conversation is over: then removes unfinished files. Returns whether the last item is done.
 bool file_talk_serve(struct file_talk *talk, mutex *lock);
 
 // ---- file_route.c: the directories here and on the other machine, by the rules of GNU parallel's --transferfile and --return, which are those

@@ -36,19 +36,36 @@ static void add_flag(struct buf *buf, enum field field, bool flag) {
 	}
 }
 
+// Adds variables of the base from `from` to `to` that `env` does not have, as variables to unset.
+static void add_unset(struct buf *buf, char *const *from, char *const *to, char *const *env) {
+	for (; from < to; ++from) {
+		size_t len = strcspn(*from, "=");
+		if (!env_find(env, *from, len)) {
+			buf_printf(buf, "%s %zu\n%.*s\n", names[UNSET], len, (int)len, *from);
+		}
+	}
+}
+
+// The strings of the base that jobs have, too, stand in their environment in the same order: so it is enough to compare addresses, which is
+// done for each job.
 static void add_env(struct buf *buf, char *const *env, const struct payload_context *context) {
+	char *const *next = context->base, *const *end = next;
+	while (*end) {
+		++end;
+	}
 	for (char *const *at = env; *at; ++at) {
-		const char *base = env_find(context->base, *at, strcspn(*at, "="));
-		if (!base || strcmp(base, *at) != 0) {
+		char *const *same = next;
+		while (same < end && *same != *at) {
+			++same;
+		}
+		if (same < end) {
+			add_unset(buf, next, context->copies_context ? same : next, env);
+			next = same + 1;
+		} else if (!env_find(context->withheld, *at, strcspn(*at, "="))) {
 			add(buf, SET, *at);
 		}
 	}
-	for (char *const *at = context->base; context->copies_context && *at; ++at) {
-		size_t len = strcspn(*at, "=");
-		if (!env_find(env, *at, len)) {
-			buf_printf(buf, "%s %zu\n%.*s\n", names[UNSET], len, (int)len, *at);
-		}
-	}
+	add_unset(buf, next, context->copies_context ? end : next, env);
 }
 
 // Appends the umask, the limits and the niceness.

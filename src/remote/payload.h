@@ -14,7 +14,9 @@
 
 // The environment and directory of the jobs of one worker.
 struct payload_context {
-	char *const *base;    // variables that the worker has already, from its own start or an `env` frame: only differences to these are sent
+	char *const *base;    // variables that the worker has already, from its own start or an `env` frame. Of the job's variables those are sent that
+	                      // are other strings than these: their addresses count, not their texts
+	char *const *withheld; // names of variables that are not sent
 	bool copies_context;  // --launch: jobs get the same context there as here, so unset variables, umask, limits and niceness are sent, too
 	const char *dir;      // the job's directory, relative to the worker's; NULL: the worker's
 	bool makes_dir;       // the worker makes the directory if it is missing

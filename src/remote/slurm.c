@@ -80,20 +80,15 @@ static bool add_name(struct slurm_reader *reader) {
 	return true;
 }
 
-// Adds the node names that reader->name followed by `rest` (up to `end`) stands for. Calls itself for each number of a bracket.
-static bool expand(struct slurm_reader *reader, const char *rest, const char *end) {
-	size_t len = reader->name.len, plain = 0;
-	while (rest + plain < end && rest[plain] != '[') {
-		++plain;
-	}
+// Adds the node names that reader->name followed by `rest` stands for. Calls itself for each number of a bracket. Returns where they end, at a comma or
+// the end of the list; or NULL if that is no name.
+static const char *expand(struct slurm_reader *reader, const char *rest) {
+	size_t len = reader->name.len, plain = strcspn(rest, "[,");
 	buf_add(&reader->name, rest, plain);
 	rest += plain;
-	bool is_good = rest < end || add_name(reader);
-	const char *close = rest < end ? memchr(rest, ']', (size_t)(end - rest)) : NULL;
-	if (rest < end && !close) {
-		return false;
-	}
-	while (is_good && rest < end && rest < close) {
+	const char *end = *rest == '[' || add_name(reader) ? rest : NULL, *close = *rest == '[' ? strchr(rest, ']') : rest;
+	bool is_good = end && close;
+	while (is_good && rest < close) {
 		const char *stop = ++rest;
 		unsigned first, last;
 		is_good = read_number(&stop, &first);
@@ -107,32 +102,24 @@ static bool expand(struct slurm_reader *reader, const char *rest, const char *en
 		size_t before = reader->name.len;
 		for (unsigned n = first; is_good && n <= last; ++n) {
 			buf_printf(&reader->name, "%0*u", width, n);
-			is_good = expand(reader, close + 1, end);
+			end = expand(reader, close + 1);
+			is_good = end;
 			reader->name.len = before;
 		}
 		rest = stop;
 	}
 	reader->name.len = len;
-	return is_good;
+	return is_good ? end : NULL;
 }
 
 static bool read_list(struct slurm_nodes *nodes, const char *list) {
 	struct slurm_reader reader = {.nodes = nodes, .name = BUF_INIT};
-	bool is_good = true;
-	for (const char *at = list; is_good;) {
-		const char *end = at;
-		bool is_inside = false;
-		for (; *end && (is_inside || *end != ','); ++end) {
-			is_inside = *end == '[' || (is_inside && *end != ']');
-		}
-		is_good = expand(&reader, at, end);
-		if (!*end) {
-			break;
-		}
-		at = end + 1;
+	const char *end = expand(&reader, list);
+	while (end && *end) {
+		end = expand(&reader, end + 1);
 	}
 	buf_fini(&reader.name);
-	return is_good;
+	return end;
 }
 
 int slurm_nodes_read(struct slurm_nodes *nodes, const char *list, const char *cpus, char **ret_error) {

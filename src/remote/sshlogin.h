@@ -104,15 +104,23 @@ struct program_copy {
 	uint64_t size;   // bytes; 0: there is no file
 	char name[40];   // name of the file's copies there, made from its size and time: letters, digits and '-'
 	bool is_static;   // it is `fairpar-static`, which needs no libraries
+	int fd;          // of the file, once a machine has requested it; -1 before
+	uint64_t length, left; // its length then; how many bytes are not in the checksum yet
+	uint32_t crc;
 };
 
 // Finds the file to send: `fairpar-static` beside the program at `self`, which needs no libraries there; else that program. Where stat(2) fails
-// for both, size is 0. The caller frees the path.
+// for both, size is 0. program_copy_fini() frees what the copy holds.
 void program_copy_find(const char *self, struct program_copy *ret_copy);
 
-// Appends the answer to a machine's request: a line with the output of cksum(1), then the bytes of the file. `machine`: its uname -sm. Returns
-// 0, or -1 with *ret_why: the file is for another kind of machine, or cannot be read.
-int program_copy_read(const struct program_copy *copy, const char *machine, struct buf *ret_bytes, struct buf *ret_why) FP_NODISCARD;
+void program_copy_fini(struct program_copy *copy);
 
-// The checksum of the bytes by POSIX's cksum(1).
-uint32_t program_copy_cksum(const void *bytes, size_t n);
+// Opens the file for a machine's request. `machine`: its uname -sm. Returns 0; or -1 with *ret_why: the file is for another kind of machine, or
+// cannot be read.
+int program_copy_open(struct program_copy *copy, const char *machine, struct buf *ret_why) FP_NODISCARD;
+
+// Writes the next piece of the answer to a machine's request into the pipe `to`, which is non-blocking: first a line with the output of cksum(1),
+// then the bytes of the file. *at: how many bytes of the answer were written before, and then are. Before the first piece the checksum is
+// computed, once for all machines, also piece by piece. Returns 1 if more is to be written; 0 if that was all; or -1 with *ret_why, which stays
+// empty if nobody reads the pipe any more.
+int program_copy_send(struct program_copy *copy, uint64_t *at, int to, struct buf *ret_why) FP_NODISCARD;

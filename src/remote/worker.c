@@ -450,8 +450,9 @@ static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
 		return;
 	}
 	buf_add(&worker->base, bytes, n);
-	char *none = NULL, **old = worker->env, **set = payload_list(&worker->base);
-	worker->env = env_merge(adds ? old : &none, set, NULL);
+	char **old = worker->env, **set = payload_list(&worker->base);
+	char *cookie[] = {(char *)env_find(old, "FAIRPAR_COOKIE", strlen("FAIRPAR_COOKIE")), NULL}; // by which the worker's guardian finds its processes
+	worker->env = env_merge(adds ? old : cookie, set, NULL);
 	free(old);
 	free(set);
 }

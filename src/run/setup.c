@@ -392,7 +392,9 @@ static void on_output_failed(void *arg, int stream, int error) {
 
 static void on_stall(void *arg, void *attempt, bool stalls) {
 	struct run *run = arg;
-	if (stalls) {
+	if (run->hosts) {
+		pool_add_threads(run->pool, stalls ? 1 : -1);
+	} else if (stalls) {
 		leases_yield(run->leases, attempt);
 	} else {
 		leases_take_back(run->leases, attempt);
@@ -413,7 +415,7 @@ static struct writer *make_writer(struct run *run) {
 		.err_fd = STDERR_FILENO,
 		.failed = on_output_failed,
 		.written = job_records_written,
-		.stalls = run->leases ? on_stall : NULL,
+		.stalls = run->leases || run->hosts ? on_stall : NULL,
 		.arg = run,
 	};
 	return writer_create(&config);

@@ -183,6 +183,9 @@ void run_answer_flags(struct run *run) {
 		publish_set_stop_reason(run, "not all jobs can run at once"); // the reason if --tee has set the flag; a halt has set its own reason before
 		terminate(run);
 	}
+	if (run->hosts && run->phase == RUN_RUNNING) {
+		hosts_refresh_list(run->hosts); // the end of a job does so, too, but perhaps no job runs
+	}
 	if (run->hosts && run->phase == RUN_RUNNING && hosts_are_unreachable(run->hosts)) {
 		diag_error("no machine can be reached: the jobs are not run");
 		atomic_store_relaxed(&run->trouble, true);

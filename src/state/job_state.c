@@ -69,7 +69,9 @@ struct joblog_row joblog_row_of(const struct job *job, const struct result *resu
 void worker_state_free(void *arg) {
 	struct worker_state *state = arg;
 	warm_destroy(state->warm);
-	spawn_stack_destroy(state->stack_top);
+	if (state->stack_top) {
+		spawn_stack_destroy(state->stack_top);
+	}
 	command_fini(&state->command);
 	buf_fini(&state->text);
 	buf_fini(&state->label);
@@ -88,8 +90,6 @@ struct worker_state *worker_state_new(struct run *run, struct worker *worker) {
 	struct worker_state *state = NEW(struct worker_state);
 	state->run = run;
 	state->worker = worker;
-	state->stack_top = child_stack_create();
-	state->warm = warm_create(run->options->warm, run->children);
 	return state;
 }
 

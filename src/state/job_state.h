@@ -9,6 +9,7 @@
 #include "log/joblog.h"
 #include "log/resume.h"
 #include "output/results.h"
+#include "process/child.h"
 #include "pipe/block.h"
 #include "sharing/nested.h"
 #include "template/command.h"
@@ -49,7 +50,7 @@ struct added_job {
 	atomic_bool cancelled;    // the job must not start, or is being ended
 };
 
-// Between attempts a job is on the heap (job_run.c); else it is a variable of the function that runs it.
+// Between attempts a job is on the heap (job_run.c); else it is in the state of its worker, or a variable of the function that runs it.
 struct job {
 	struct batch *batch;          // borrowed: the job's queue has a reference
 	const struct job_spec *spec;  // of the batch
@@ -123,11 +124,12 @@ struct attempt_stats {
 	size_t tail_out;       // how many bytes of `tail` are from stdout; these come first
 };
 
-// Only its worker uses the state. Buffers keep their memory from job to job.
+// Only the thread that runs the worker's item uses the state. Buffers keep their memory from job to job.
 struct worker_state {
 	struct run *run;
 	struct worker *worker;        // NULL: no worker runs the job; the state only serves to publish the job's end
-	void *stack_top;
+	struct job job;               // the item's job
+	void *stack_top;              // of children; NULL before the first child here, as is `warm`
 	struct warm *warm;            // with --warm, or NULL
 	struct command command;       // of the attempt
 	char *output_bytes;           // buffer for output that becomes items or that subscribers want, allocated when it is first needed
@@ -141,6 +143,13 @@ struct worker_state {
 	size_t env_cap;
 	struct attempt_stats stats;   // of the attempt
 	struct live_attempt live; // the attempt, for as long as its process runs
+	struct child_config config;   // of its process
+	struct output_reader reader;
+	struct result result;         // of the attempt at `job`
+	// on another machine, while the item is pending
+	struct hosts_request request; // for its place
+	struct host_attempt *elsewhere; // the attempt there; NULL: it waits for its place
+	struct job_files files;       // that are transferred
 };
 
 // Returns the state of that worker, which the first call makes; the pool frees it with the worker.

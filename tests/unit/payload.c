@@ -7,8 +7,11 @@
 #include "test.h"
 
 static char *words[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){""}, (char[]){"a\nb 1\n\xff"}, NULL};
-static char *env[] = {(char[]){"A=1"}, (char[]){"B=new"}, (char[]){"C=x\ny=z"}, NULL};
-static char *base[] = {(char[]){"A=1"}, (char[]){"B=old"}, (char[]){"GONE=1"}, NULL};
+static char a[] = "A=1", z[] = "Z=1"; // which the job has from the base
+static char *env[] = {a, z, (char[]){"B=new"}, (char[]){"SOCK=1"}, (char[]){"C=x\ny=z"}, NULL};
+static char *job_env[] = {a, z, (char[]){"B=new"}, (char[]){"C=x\ny=z"}, NULL}; // as the job gets it
+static char *base[] = {a, (char[]){"B=old"}, (char[]){"GONE=1"}, z, (char[]){"LAST=1"}, NULL};
+static char *withheld[] = {(char[]){"SOCK"}, NULL};
 
 static void write_job(struct buf *buf, bool copies_context) {
 	static struct rlimit limits[] = {{1, 2}, {RLIM_INFINITY, RLIM_INFINITY}, {0, 3}};
@@ -17,7 +20,8 @@ static void write_job(struct buf *buf, bool copies_context) {
 		.path = "/bin/sh", .argv = words, .env = env, .context = &context, .timeout = 123456789012345, .memory = 1 << 30,
 		.label = "b#1", .forks = true, .cleanup = true,
 	};
-	payload_write(buf, &config, &(struct payload_context){.base = base, .copies_context = copies_context, .dir = "work", .makes_dir = true}, true);
+	payload_write(buf, &config, &(struct payload_context){
+		.base = base, .withheld = withheld, .copies_context = copies_context, .dir = "work", .makes_dir = true}, true);
 }
 
 static void check_list(char *const *list, char *const *expected) {
@@ -47,7 +51,7 @@ static void test_here(void) {
 	check(job.makes_dir && job.umask == 027 && job.nice == -5 && job.nlimits == 3);
 	check(job.limits[0].rlim_cur == 1 && job.limits[0].rlim_max == 2 && job.limits[1].rlim_cur == RLIM_INFINITY && job.limits[2].rlim_max == 3);
 	char **result = env_merge(base, job.set.at, job.unset.at);
-	check_list(result, env);
+	check_list(result, job_env);
 	free(result);
 	payload_fini(&job);
 }

@@ -156,15 +156,6 @@ static void on_done(void *arg, const struct channel_job *of, const struct job_en
 	--place->used;
 }
 
-static void on_refused(void *arg, const struct channel_job *of, const char *why) {
-	struct place *place = arg;
-	struct job *job = &jobs[job_of(of->number)];
-	check(job->state == SENT && strcmp(why, "no") == 0);
-	job->state = QUEUED;
-	++counts.refused;
-	--place->used;
-}
-
 static void on_bye(void *arg, const char *why) {
 	struct place *place = arg;
 	check(!place->is_leaving && (strcmp(why, "late") == 0 || strcmp(why, "no") == 0));
@@ -182,9 +173,11 @@ static void on_braked(void *arg, uint64_t running, const char *why) {
 static void on_lost(void *arg, const struct channel_job *of) {
 	struct place *place = arg;
 	struct job *job = &jobs[job_of(of->number)];
-	check(job->lost++ == 0 && (!of->is_unsent || (job->state == SENT && of->number > place->runs)));
+	bool is_refused = !channel_why(&place->host->channel);
+	check(is_refused ? of->is_unsent && job->state == SENT : job->lost++ == 0 && (!of->is_unsent || (job->state == SENT && of->number > place->runs)));
 	job->state = QUEUED;
-	++counts.lost;
+	counts.refused += is_refused;
+	counts.lost += !is_refused;
 	--place->used;
 }
 
@@ -194,7 +187,7 @@ static const char *on_files(void *arg, struct channel_job *of FP_UNUSED, const s
 	return NULL;
 }
 
-static const struct dispatcher_calls dispatcher_calls = {on_hello, on_started, on_output, on_done, on_refused, on_bye, on_braked, on_lost, NULL, NULL, on_files};
+static const struct dispatcher_calls dispatcher_calls = {on_hello, on_started, on_output, on_done, on_bye, on_braked, on_lost, NULL, NULL, on_files};
 
 // ---- what the worker is told ----
 

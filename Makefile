@@ -255,7 +255,7 @@ check:
 	$(submake) $(profile_debug) obj/debug/fairpar $(FAULTY_UNITS) stresses fuzzers
 	$(if $(MUSL),$(submake) $(profile_musl) units)
 	$(run_tests) -l obj/left $(AGAIN:%=-a) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' 'tests/torture/warm --short 1' \
-		'tests/torture/slots --short 1' 'tests/torture/machines --short 1' \
+		'tests/torture/slots --short 1' 'tests/torture/machines --short 1' 'tests/stress/machines --short' \
 		'tests/property/run $(PROPERTY) --runs=600 --seed=6' $(STRESSING) $(FUZZING) tests/lint/run $(call longest_first,$(BATS) $(UNITS) $(FAULTY_UNITS) $(MUSL_TESTS))
 
 check-unit:
@@ -331,6 +331,13 @@ stress:
 stress-tsan: stresses
 	$(run_tests) -t 0 'tests/stress/run $(STRESS_SECONDS) $(STRESSES)'
 
+storm:
+	$(submake) $(profile_asan) storm-runs
+	$(submake) $(profile_tsan) storm-runs
+
+storm-runs: $O/fairpar
+	$(call run_tests,$O/fairpar) -t 0 tests/stress/machines
+
 # SEED picks the commands; a long run that was interrupted goes on at PROPERTY_FROM, the number that it printed last.
 property: all $(PROPERTY)
 	@tests/property/run $(PROPERTY) --runs=$(PROPERTY_RUNS) --seed=$(SEED) --from=$(PROPERTY_FROM)
@@ -345,7 +352,7 @@ conversations:
 	$(submake) $(profile_asan) UNITS= FUZZERS= T=hostile CONVERSATIONS=10000 check-profile
 
 # All that takes long, one after the other, and in the end the names of those that have failed.
-LONG := check-unit asan tsan warm model conversations torture stress fuzz property check-cluster check-cluster-long roots cross
+LONG := check-unit asan tsan warm model conversations torture stress storm fuzz property check-cluster check-cluster-long roots cross
 
 # The long forms of tests that have a short one in make check.
 check-long: export LONG_TESTS := 1
@@ -359,6 +366,7 @@ bench: all
 	@tests/bench/run
 
 bench-cluster: all
+	tests/bench/machines
 	tests/bench/cluster
 
 model:
@@ -429,7 +437,7 @@ help:
 #: make lint            layers, lengths, shellcheck, mandoc: those that are installed
 #: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build
 #: make check-sanitized asan, then tsan, with the unit tests and the part of the bats suite that has threads and signals in it
-#: make check-long      all that takes long, and the long forms of tests: asan, tsan, warm, model, conversations, torture, stress, fuzz, property,
+#: make check-long      all that takes long, and the long forms of tests: asan, tsan, warm, model, conversations, torture, stress, storm, fuzz, property,
 #:                      check-cluster-long, roots and cross
 #: make roots           on fresh machines, Debian 12 and 13, as root and as a user: setup.sh and make check (root, debootstrap)
 #: make cross           build for aarch64, riscv64 and s390x, and run the unit tests and everyday command lines under qemu-user
@@ -446,9 +454,11 @@ help:
 #:                      manifests made at random are cut short in every way; clients and servers of a pool are killed, and
 #:                      what runs jobs on other machines
 #: make stress          STRESS_SECONDS=60 of the stress programs, with and without the thread sanitizer
+#: make storm           200 runs at random on machines that come, go, brake, lie and are killed, with each of two sanitizers
 #: make property        PROPERTY_RUNS=1000000 random commands and items in the shells that are installed: no item is code;
 #:                      SEED=1 picks them, PROPERTY_FROM=N goes on with an interrupted run
-#: make bench           measure against xargs, GNU parallel, xe and make; make bench-cluster: over ssh and on Slurm, which it starts
+#: make bench           measure against xargs, GNU parallel, xe and make; make bench-cluster: the part that
+#:                      serves other machines, and over ssh and on Slurm, which it starts
 #: make model           check the models of the protocols with spin
 #: make install         PREFIX=/usr/local BINDIR DATADIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DESTDIR
 #:                      RUN=qemu-aarch64: runs a fairpar that was built for another machine, which prints its completions
@@ -461,6 +471,6 @@ help:
 #: WERROR=1             warnings are errors
 
 .PHONY: all check-sanitized check-long conversations roots cross units fuzzers fuzzers-build stresses stress-tsan static check check-unit check-bats check-cluster check-cluster-long check-profile lint bench bench-cluster model asan ubsan tsan warm musl \
-	coverage fuzz stress torture property debug install install-strip uninstall dist distcheck deb clean help
+	coverage fuzz stress storm storm-runs torture property debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

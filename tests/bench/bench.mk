@@ -1,6 +1,8 @@
 # make bench: what tests/bench/run measures with. The comparers are built where g++, oneTBB and GLib are installed.
 
-BENCHES := $O/tests/bench/bare $O/tests/bench/cpu $O/tests/bench/engine $O/tests/bench/manifest $O/tests/bench/eventlog $O/tests/bench/hold
+# What tests/bench/machines measures with.
+MACHINE_BENCHES := $O/tests/bench/answering $O/tests/bench/dispatcher $O/tests/bench/stall.so
+BENCHES := $O/tests/bench/bare $O/tests/bench/cpu $O/tests/bench/engine $O/tests/bench/manifest $O/tests/bench/eventlog $O/tests/bench/hold $(MACHINE_BENCHES)
 ifeq ($(filter bench bench-programs,$(MAKECMDGOALS)),)
 else
 BENCHES += $(shell $(PKG_CONFIG) --exists glib-2.0 2>/dev/null && echo $O/tests/bench/glib)
@@ -10,11 +12,19 @@ endif
 bench: $(BENCHES)
 bench: export BENCH_OBJ = $O
 
+bench-cluster: $(MACHINE_BENCHES)
+bench-cluster: export BENCH_OBJ = $O
+
 bench-programs: $(BENCHES)
 
 $O/tests/bench/%: $O/tests/bench/%.o $O/libfairpar.a
 	$(say) LINK $@
 	$Q$(link_test)
+
+$O/tests/bench/stall.so: tests/bench/stall.c tests/bench/counters.h $O/flags
+	$(say) LINK $@
+	$Q mkdir -p $(@D)
+	$Q$(CC) $(FP_CPPFLAGS) $(CPPFLAGS) $(FP_CFLAGS) $(CFLAGS) -fPIC -shared -o $@ $< -ldl
 
 # -isystem: their headers are not ours to warn about
 $O/tests/bench/glib: tests/bench/glib.c tests/bench/meter.h $O/flags

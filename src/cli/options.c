@@ -187,7 +187,7 @@ static int parse_group(struct parser *parser) {
 	char *const *words = parser->at;
 	size_t n = skip_words(parser);
 	bool names_files = is_this_separator(separator, o->arg_file_sep);
-	bool links = separator[strlen(names_files ? o->arg_file_sep : o->arg_sep)] == '+'; // links them with items of the source before, if there is one
+	bool links = separator[strlen(names_files ? o->arg_file_sep : o->arg_sep)] == '+'; // each new source is linked with the source before it, if there is one
 	if (!names_files) {
 		bool linked = links && o->nsources > 0;
 		*options_add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = words, .nargs = n, .linked = linked};

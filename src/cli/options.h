@@ -226,7 +226,7 @@ struct options {
 	const char *slurm;               // --slurm outside an allocation: options of the pilots, "" for none; or NULL
 	long pilots;                     // --slurm-pilots: the most pilots at once
 	char *pilot_name;                // the name that pilots have as jobs of Slurm, owned; NULL: there are no pilots
-	char own_jobs[SSHLOGIN_JOBS_TEXT]; // the 4 of `-S 4/:`, to which `jobs` then points
+	char own_jobs[SSHLOGIN_JOBS_TEXT]; // the number of jobs that -S N/: gives this machine, as text; `jobs` then points to it
 
 	// output and outcome
 	enum output_kind output;
@@ -250,7 +250,7 @@ struct options {
 	// looking at a run
 	enum { SUMMARY_AUTO, SUMMARY_ALWAYS, SUMMARY_NEVER } summary; // --quiet means never, too, unless --summary is given
 	const char *from_log;            // or NULL
-	const char **reports;            // --report: in argv
+	const char **reports;            // --report: the names of the files; the texts are in argv
 	size_t nreports;
 	const char *trace;               // --trace: FILE, "-" is stdout; or NULL
 

@@ -162,7 +162,7 @@ void fair_release(struct fair *fair, uint64_t now);
 // Returns when the first queue that waits for a token gets one. Only if fair->nheld > 0.
 uint64_t fair_next_due(const struct fair *fair);
 
-// fair_arrive(): `n` more items wait. fair_withdraw(): `n` items less wait, because they were cancelled; items that are exempt from the rate
+// fair_arrive(): `n` more items wait. fair_withdraw(): `n` fewer items wait, because they were cancelled; items that are exempt from the rate
 // are withdrawn last.
 void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
 void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);

@@ -308,7 +308,7 @@ struct queue_view {
 	uint64_t interval;   // start_interval, 0: none
 	uint64_t wait_ns;    // QUEUE_RATE: nanoseconds until start_interval has passed
 	unsigned slots;      // slots of the pool; for a long-running queue, its most dedicated threads
-	unsigned width;      // QUEUE_GATHERS and QUEUE_BEHIND: slots that the item needs
+	unsigned width;      // QUEUE_GATHERS, QUEUE_BEHIND: slots that the gathering item needs; for QUEUE_BEHIND that is an item of another queue
 };
 
 typedef void queue_view_fn(void *arg, const struct queue_view *view);

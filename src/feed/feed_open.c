@@ -305,7 +305,7 @@ static bool is_plain_program(const struct run *run) {
 // Lets the inputs return several records as one, if no part of the run needs to know each item by itself.
 static void join_records(const struct pack_limits *limits, struct run *run) {
 	const struct packing *packing = &run->options->packing;
-	bool counts = packing->items > 0; // with --pack=auto items are counted later
+	bool counts = packing->items > 0; // --pack=auto applies its limit only when a job starts
 	bool one_by_one = run->job_records || run->result_files || !(packing->by_time || (packing->on && !counts));
 	size_t most = one_by_one ? 0 : packs_join_size(limits);
 	list_for_each_entry(&run->feeds->active, struct feed, feed, link) {

@@ -283,7 +283,7 @@ static bool is_raw(const struct worker_state *state) {
 	return !state->config.output_reader || terminal_fd(state->run) >= 0;
 }
 
-// Gives back what begin_child() has taken, once the attempt has ended.
+// Gives back what run_child() has taken, once the attempt has ended.
 static void end_child(struct worker_state *state, const struct job *job, struct result *result, const struct spawn_error *error) {
 	bool has_all = leave_slot(state);
 	if (job->spool) {

@@ -37,7 +37,6 @@ void host_resume_woken(struct host *host) {
 	}
 }
 
-// Submits the attempt to its host: for its command, or for a conversation about files. Returns false if that is refused because of hosts.ending.
 bool host_submit(struct host_attempt *attempt, const struct child_config *config, struct file_talk *talk) {
 	struct host *host = attempt->host;
 	mutex_lock(&host->hosts->lock);
@@ -80,9 +79,8 @@ static int open_input(struct host_attempt *attempt) {
 
 // Writes to the input's pipe what there is and what it takes.
 static void fill_input(struct host_attempt *attempt) {
-	const struct stdin_writer *writer = attempt->config->stdin_writer;
-	while (writer && poll(attempt->input, NFDS, 0) > 0) {
-		stdin_pipe_fill(writer, &attempt->input[IN], &attempt->input[MORE]);
+	while (poll(attempt->input, NFDS, 0) > 0) {
+		stdin_pipe_fill(attempt->config->stdin_writer, &attempt->input[IN], &attempt->input[MORE]);
 	}
 	mutex_lock(&attempt->host->hosts->lock);
 	attempt->more_fd = attempt->input[MORE].fd;
@@ -107,7 +105,7 @@ static bool pass_on(const struct host_attempt *attempt, enum child_stream stream
 	return is_read;
 }
 
-// Takes what the connection's thread has left for the attempt, and passes it on. Returns the attempt's state.
+// Takes what the connections' thread has left for the attempt, and passes it on. Returns the attempt's state.
 static enum host_attempt_state take(struct host_attempt *attempt) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf err = BUF_INIT;
@@ -186,8 +184,10 @@ bool host_attempt_run(struct host_attempt *attempt, struct result *ret_result, s
 		attempt->is_doubted = true;
 		hosts_doubt_place(attempt->place, /* begins */ true);
 	}
-	if (state != ATTEMPT_ENDED) {
+	if (state != ATTEMPT_ENDED && attempt->config->stdin_writer) {
 		fill_input(attempt);
+	}
+	if (state != ATTEMPT_ENDED) {
 		return false;
 	}
 	end_run(attempt);

@@ -41,7 +41,10 @@ static inline void note_start(void *arg, const struct service *service) {
 static inline void note_return(void *arg, struct worker *worker) {
 	(void)arg;
 	for (uint64_t i = 0; i < ACTORS; ++i) {
-		if (actors[i].worker == worker && actors[i].on_stage) {
+		mutex_lock(&notes_lock); // an item is told to end, or to be pending, while its slots come back
+		bool is_it = actors[i].worker == worker && actors[i].on_stage;
+		mutex_unlock(&notes_lock);
+		if (is_it) {
 			note('+', i, ' ');
 		}
 	}

@@ -345,7 +345,7 @@ first_alone() {
 	line=''
 	until [[ $line == *'"why":"memory"'* ]]; do read -rt "$patience" line <&7; done
 	kill -USR1 "$pid"
-	until [[ $line == *'memory: 1 job waits until there is enough'* ]]; do read -rt "$patience" line <&6; done
+	until [[ $line == *'memory: 1 job waits for memory'* ]]; do read -rt "$patience" line <&6; done
 	until [[ $line == *'job default#'[12]': waits for '* ]]; do read -rt "$patience" line <&6; done # either may be first in line
 	printf '\n\n' >&8
 	wait "$pid"
@@ -393,7 +393,7 @@ first_alone() {
 	assert_eq "$(jq -s '[.[] | select(.ev == "job_end" and .batch == "a")] | . as $all | map(.start as $start
 		| ([$all[] | select(.start + .wall <= $start)] | length) as $ended
 		| ([$all[] | select(.start < $start)] | length) - $ended < [1, 2, 4, 8][[$ended, 3] | min]) | all' run.jsonl)" true
-	grep -q 'is being found out' run.jsonl
+	grep -q 'it is not known yet how much' run.jsonl
 }
 
 @test "a job that waits for memory holds no slot: at -j1 other batches go on, and one job waits for its whole batch" {

@@ -171,7 +171,7 @@ d|'
 
 @test "an added job whose command is one for a shell is told so" {
 	run_fairpar 1 -j1 '"$FAIRPAR" --add "echo hi; echo ho" >/dev/null #' ::: a
-	assert_contains "$stderr" "'echo hi; echo ho': command not found; --add uses no shell: for one, --add sh -c 'COMMAND'"
+	assert_contains "$stderr" "'echo hi; echo ho': command not found; --add uses no shell: for a shell, write --add sh -c 'COMMAND'"
 	run_fairpar 1 -j1 'nosuchcommand #' ::: a
 	[[ $stderr != *--add* ]] || fail "$stderr"
 }
@@ -285,7 +285,7 @@ d|'
 	EOF
 	run_fairpar 2 -j2 'sh waits #' ::: a
 	assert_lines 2 7 3 3 255
-	assert_contains "$stderr" "--wait-any: all jobs that were added have been reported"
+	assert_contains "$stderr" "--wait-any: the IDs of all added jobs have been printed already"
 }
 
 @test "--wait-any tells of jobs in the order in which they have ended" {

@@ -23,7 +23,7 @@ warnings() {
 @test "a command that a shell other than \$SHELL could not run is told, with --shell" {
 	login_shell zsh
 	run_fairpar any -j1 'nosuchprogram {};' ::: a b
-	assert_eq "$(hints)" "fairpar: hint: /bin/sh ran the commands, and not \$SHELL, '$SHELL': to have it run them, use --shell $SHELL"
+	assert_eq "$(hints)" "fairpar: hint: /bin/sh ran the commands, and not \$SHELL, '$SHELL': for that shell, use --shell $SHELL"
 	run_fairpar any -j1 'print -l ${(f)x} {}' ::: a
 	assert_eq "$(hints | wc -l)" 1
 	for mode in --line-buffer -k --tag; do

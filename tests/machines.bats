@@ -105,7 +105,7 @@ setup() {
 	run_fairpar 255 -S -oProxyCommand=x touch ran ::: a
 	assert_contains "$stderr" "'-oProxyCommand=x': a host that begins with '-' would be an option of ssh"
 	run_fairpar 255 -S u:p@a touch ran ::: a
-	assert_contains "$stderr" 'a password is not taken here'
+	assert_contains "$stderr" 'a password cannot be given here'
 	run_fairpar 255 -S a,@b touch ran ::: a
 	assert_contains "$stderr" "no machine is in the group 'b'"
 	run_fairpar 255 -S a --env 'B C' touch ran ::: a

@@ -124,7 +124,7 @@ export count together
 	kill -USR1 "$(<pid)"
 	local line
 	until read -r -u 5 line && [[ $line == *'in whose job'* ]]; do :; done
-	assert_eq "$line" 'fairpar: waits for a slot of the run in whose job this one runs: 1st of 1'
+	assert_eq "$line" 'fairpar: 1st of 1 waiting for a slot of the run in whose job this run was started'
 	exec 5<&-
 	release go
 	end_fairpar

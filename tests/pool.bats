@@ -238,11 +238,11 @@ $(printf "%6d  %5d  %4d  %5d  %5s TIME  sh -c echo w >>order  (batch night)" "$s
 	local wide=$single_pid
 	line_up late
 	run_fairpar --pool --status
-	assert_contains "$output" "sh -c echo wide >>order  ($PWD)  gathers 2 slots"
+	assert_contains "$output" "sh -c echo wide >>order  ($PWD)  waits for 2 slots at once"
 	run_fairpar --pool --status=json
 	assert_eq "$(jq -c '[.clients[].gathers]' "$BATS_TEST_TMPDIR/stdout")" '[0,2,0]'
 	wait_on_terminal narrow 300 '3rd of 3'
-	assert_contains "$output" "; 'sh -c echo wide >>order' (pid $wide) gathers 2 slots"
+	assert_contains "$output" "; 'sh -c echo wide >>order' (pid $wide) waits for 2 slots at once: free slots are kept for it"
 	wait
 }
 
@@ -316,7 +316,7 @@ $(printf "%6d  %5d  %4d  %5d  %5s TIME  sh -c echo w >>order  (batch night)" "$s
 	release held.go
 	end_fairpar
 	assert_contains "$stderr" "fairpar: batch 'default': 1 queued, 0 running; the next job waits until the run gets another slot"
-	assert_contains "$stderr" "fairpar: waits for a slot of pool default: 2nd of 2, held by 'sh"
+	assert_contains "$stderr" "fairpar: 2nd of 2 waiting for a slot of pool default, held by 'sh"
 	wait
 }
 

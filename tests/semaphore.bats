@@ -135,7 +135,7 @@ hold() {
 	local b=$!
 	exec 7<said
 	IFS= read -r line <&7
-	assert_eq "$line" "fairpar: waits for semaphore 'test': held by 1, and 1 waits before this command"
+	assert_eq "$line" "fairpar: waits for semaphore 'test': 1 running, 1 waiting before this command"
 	start_sem c 'echo c >>order'
 	wait_for test -p "$sems/id-test/w4"
 	release go

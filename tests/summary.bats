@@ -280,7 +280,7 @@ END
 	end_fairpar
 	assert_contains "$stderr" "fairpar: batch 'later': waits for full, for "
 	assert_contains "$stderr" "fairpar: batch 'full': 2 queued, 2 running; the next job waits for its turn: all 3 slots are taken"
-	assert_contains "$stderr" "fairpar: batch 'limited': 1 queued, 1 running; the next job waits, as the limit is 1 at once"
+	assert_contains "$stderr" "fairpar: batch 'limited': 1 queued, 1 running; the next job waits: its batch may run at most 1 at once"
 }
 
 @test "--explain of a run with one slot says so" {

@@ -197,7 +197,7 @@ outside() { (cd "$BATS_TEST_TMPDIR/home" && find . -exec stat -c '%n %a %F %s %Y
 	run_fairpar -S 1/one --return res 'rm -rf res; mkdir -p res/d; ln -s x res/m; ln -s ../x res/d/m; : {}' ::: 1 </dev/null
 	for name in res/m res/d/m; do
 		run_fairpar 1 -S 1/one --return "$name/.bashrc" 'rm -rf res; mkdir -p {//}; echo EVIL >{}' ::: "$name/.bashrc" </dev/null
-		assert_contains "$stderr" "cannot return '$name/.bashrc': a link in its path leads through another one to a place outside"
+		assert_contains "$stderr" "cannot return '$name/.bashrc': a link in its path leads through another link to a place outside"
 	done
 	run_fairpar 1 -S 1/one --transferfile {} 'cat {}' ::: "$PWD/res/m" </dev/null
 	assert_contains "$stderr" "cannot transfer '$PWD/res/m': a link in its path"
@@ -284,7 +284,7 @@ tree() {
 	run_fairpar -S 2/one --basefile lib/base --trc "{.}.out" 'cat lib/base; tr a-z A-Z <{} >{.}.out' ::: x.in y.in </dev/null
 	assert_lines base base
 	assert_eq "$(cat x.in x.out y.in y.out lib/base | tr '\n' ' ')" "abc ABC def DEF base "
-	assert_eq "$(grep -c 'in common with this machine' <<<"$stderr")" 1
+	assert_eq "$(grep -c 'with this machine: files in such a directory' <<<"$stderr")" 1
 	# a link to a file there, from a directory that the machine does not see
 	mkdir proj
 	ln -s ../x.in proj/x.in
@@ -417,7 +417,7 @@ ssh_with() {
 	assert_eq "$(left one)" "./.parallel
 ./.parallel/tmp"
 	[[ -e file ]] # its name is the same there, and so is the file
-	assert_contains "$stderr" "'$PWD/file' in common with this machine"
+	assert_contains "$stderr" "shares the directory of '$PWD/file' with this machine"
 	run_fairpar 255 -S 1/one --workdir ... --basefile file 'echo {}' ::: 1 </dev/null
 	assert_contains "$stderr" "give an absolute path"
 }

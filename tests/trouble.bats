@@ -37,7 +37,7 @@ load helper
 	seq 30 >items
 	bash -c 'ulimit -n 24; "$1" -k -j20 echo <items >out 2>err 3>&- 4>&-' _ "$FAIRPAR"
 	cmp out items
-	assert_contains "$(cat err)" "24 descriptors are enough for"
+	assert_contains "$(cat err)" "24 descriptors (ulimit -n) are enough for only"
 }
 
 @test "descriptors are enough for a job, or nothing runs and it is said what to do" {

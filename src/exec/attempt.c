@@ -136,7 +136,7 @@ static void report_spawn_error(struct worker_state *state, const struct job *job
 		                 strerror(error->error));
 	} else if (error->error == ENOENT) {
 		attempt_complain(state, job, "'%s': command not found%s", text_shows(first),
-		                 job->added ? "; --add uses no shell: for one, --add sh -c 'COMMAND'" : "");
+		                 job->added ? "; --add uses no shell: for a shell, write --add sh -c 'COMMAND'" : "");
 	} else {
 		attempt_complain(state, job, "cannot start '%s': %s", text_shows(first), strerror(error->error));
 	}
@@ -177,7 +177,7 @@ static void memory_waits(void *arg, uint64_t bytes) {
 	if (bytes > 0) {
 		buf_printf(&what, "%s of memory", memory_show(bytes));
 	} else {
-		buf_adds(&what, "memory: how much its batch's jobs need is being found out");
+		buf_adds(&what, "memory: it is not known yet how much the jobs of its batch need");
 	}
 	publish_attempt_wait(state, job, WHY_MEMORY, buf_str(&what));
 	if (!job->login) {

@@ -99,7 +99,7 @@ static void end_path(struct transfer *transfer, const char *path, const char *er
 		}
 	} else if (copy->look == LOOK_SAME) {
 		if (!atomic_exchange(&transfer->host->hosts->told_shared, true)) {
-			diag_note("%s has the directory of '%s' in common with this machine: such files are not transferred, returned or removed",
+			diag_note("%s shares the directory of '%s' with this machine: files in such a directory are not copied, fetched or removed",
 			          transfer->host->login->name, text_shows(path));
 		}
 	} else if (copy->look == LOOK_OTHER) {

@@ -53,7 +53,7 @@ static void show_rank(const struct options *options, const struct client_event *
 	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, line = BUF_INIT;
 	buf_adds(&text, "fairpar: ");
-	pool_client_add_rank(&text, "waits for a", options->pool.name, event);
+	pool_client_add_rank(&text, "", options->pool.name, event);
 	add_holder_cut(&line, buf_str(&text), size.ws_col > 1 ? size.ws_col - 1U : 79);
 	(void)screen_draw(NULL, buf_str(&line), 1);
 }
@@ -78,7 +78,7 @@ static void answer_signals(struct client *client, int signal_fd) {
 static void give_up(const struct options *options, const struct client_event *event) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	if (event) {
-		pool_client_add_rank(&text, "got no", options->pool.name, event);
+		pool_client_add_rank(&text, "no slot in time: ", options->pool.name, event);
 	} else {
 		buf_printf(&text, "the server of pool %s does not answer", options->pool.name);
 	}
@@ -398,7 +398,7 @@ static void add_text_line(struct buf *out, const struct client_line *line) {
 	buf_printf(out, line->rank > 0 ? "%5u" : "    -", line->rank);
 	buf_printf(out, "  %7s  %.*s", buf_str(&time), line->lens[2], line->texts[2]);
 	buf_printf(out, "  (%s%.*s)", where == 0 ? "batch " : "", line->lens[where], line->texts[where]);
-	buf_printf(out, line->gathers > 0 ? "  gathers %u slots\n" : "\n", line->gathers);
+	buf_printf(out, line->gathers > 0 ? "  waits for %u slots at once\n" : "\n", line->gathers);
 }
 
 static void add_json_line(struct buf *out, const struct client_line *line) {

@@ -40,7 +40,7 @@ static int say_wait(struct semaphore *semaphore, const char *name, struct buf *e
 	if (semaphore_ahead(semaphore, &holding, &waiting, error) != 0) {
 		return -1;
 	}
-	diag_note("waits for semaphore '%s': held by %u, and %u wait%s before this command", text_shows(name), holding, waiting, waiting == 1 ? "s" : "");
+	diag_note("waits for semaphore '%s': %u running, %u waiting before this command", text_shows(name), holding, waiting);
 	return 0;
 }
 

@@ -369,8 +369,8 @@ void memory_show_waiting(struct memory *memory) {
 	}
 	mutex_unlock(&memory->lock);
 	if (n > 0) {
-		diag_note("memory: %zu job%s until there is enough%s%s%s", n, n == 1 ? " waits" : "s wait", need ? ": " : "",
-		          need ? memory_show(need) : "", need ? " for the next" : "");
+		diag_note("memory: %zu job%s for memory%s%s", n, n == 1 ? " waits" : "s wait", need ? "; the next job needs " : "",
+		          need ? memory_show(need) : "");
 	}
 }
 
@@ -383,7 +383,7 @@ void memory_wake(struct memory *memory) {
 
 // Says that jobs get no cgroups, and the cause if the user asked for them.
 static void report_admission(const struct memory *memory, const char *cause) {
-	const char *loss = "jobs only wait until the memory that they declare is available";
+	const char *loss = "jobs wait until the memory that they declare is available, but may take more";
 	if (memory->asked_root) {
 		diag_warn("memory: cannot use FAIRPAR_CGROUP_ROOT '%s': %s; %s", text_shows(memory->asked_root), cause, loss);
 	} else {

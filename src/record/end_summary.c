@@ -135,7 +135,7 @@ static void print_hint(const struct run *run) {
 	if (trouble == TROUBLE_SYNTAX && has_words) {
 		diag_note(LOST_QUOTES_HINT);
 	} else if (shell && can_serve) {
-		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s': to have it run them, use --shell %s", text_shows(shell), text_shows(shell));
+		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s': for that shell, use --shell %s", text_shows(shell), text_shows(shell));
 	} else if (shell) {
 		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s', which cannot read the quotes around items: write the commands for sh, "
 		          "or name another shell with --shell", text_shows(shell));

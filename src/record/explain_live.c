@@ -113,7 +113,7 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 		if (run->hosts && !view->is_long && hosts_describe_limit(run->hosts, view->name, &what)) {
 			buf_printf(line, "the next job waits for %s", text_shows(buf_str(&what)));
 		} else {
-			buf_printf(line, "the next job waits, as the limit is %u at once", (unsigned)view->limit);
+			buf_printf(line, "the next job waits: its batch may run at most %u at once", (unsigned)view->limit);
 		}
 		break;
 	}
@@ -137,7 +137,7 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 		}
 		break;
 	case QUEUE_GATHERS:
-		buf_printf(line, "the next job needs %u slots at once, which are being kept for it", view->width);
+		buf_printf(line, "the next job needs %u slots at once: free slots are kept for it", view->width);
 		break;
 	case QUEUE_BEHIND:
 		buf_printf(line, "the next job waits behind a job that needs %u slots at once", view->width);

@@ -188,7 +188,7 @@ int file_copy_open_dir(struct file_copy *copy, bool makes) {
 }
 
 const char *file_copy_error(void) {
-	return errno == EXDEV ? "a link in its path leads through another one to a place outside: name that place itself" : strerror(errno);
+	return errno == EXDEV ? "a link in its path leads through another link to a place outside: name that place itself" : strerror(errno);
 }
 
 void file_copy_id(const struct stat *stat, char ret_id[FILE_ID_SIZE]) {

@@ -166,7 +166,7 @@ static const char *read_user(const char **text, struct sshlogin *login) {
 		return NULL;
 	}
 	if (memchr(*text, ':', (size_t)(at - *text))) {
-		return "a password is not taken here: ssh-agent and ssh-copy-id do without one";
+		return "a password cannot be given here: use ssh-agent or ssh-copy-id";
 	}
 	if (!is_user(*text, (size_t)(at - *text))) {
 		return "the name of a user has none of '`\";&<>|(){}, does not begin with '-' and does not end with a backslash";

@@ -233,7 +233,7 @@ static void begin_wait(struct control_client *client) {
 	} else if (why.len == 0 && !client->any) {
 		answer(client, CONTROL_ENDED, 0, NULL, 0);
 	} else if (why.len == 0) {
-		buf_adds(&why, "all jobs that were added have been reported");
+		buf_adds(&why, "the IDs of all added jobs have been printed already");
 	}
 	if (why.len > 0) {
 		refuse(client, buf_str(&why));

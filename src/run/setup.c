@@ -84,7 +84,7 @@ static int count_slots(struct run *run, bool *ret_has_guardian) {
 		return diag_error_free(error);
 	}
 	if (bounds.most > limit) {
-		diag_warn("-j %s: %lu descriptors are enough for %u job%s at once", jobs, run->nofile, limit, limit == 1 ? "" : "s");
+		diag_warn("-j %s: %lu descriptors (ulimit -n) are enough for only %u job%s at once", jobs, run->nofile, limit, limit == 1 ? "" : "s");
 		bounds.most = limit;
 	}
 	bounds.most = limits_slots_by_processes(bounds.most, is_auto ? LIMITS_TASKS_AUTO : LIMITS_TASKS, ret_has_guardian);

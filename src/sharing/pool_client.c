@@ -19,8 +19,8 @@
 void pool_client_add_rank(struct buf *buf, const char *what, const char *pool, const struct client_event *event) {
 	static const char *const endings[] = {"th", "st", "nd", "rd"};
 	unsigned last = event->rank % 10, teens = event->rank / 10 % 10;
-	buf_printf(buf, "%s slot of %s%s: %u%s of %u", what, pool ? "pool " : "the run in whose job this one runs", pool ? pool : "",
-	           event->rank, endings[last < 4 && teens != 1 ? last : 0], event->waiting);
+	buf_printf(buf, "%s%u%s of %u waiting for a slot of %s%s", what, event->rank, endings[last < 4 && teens != 1 ? last : 0], event->waiting,
+	           pool ? "pool " : "the run in whose job this run was started", pool ? pool : "");
 	if (event->text[0]) {
 		buf_printf(buf, ", held by %s", event->text);
 	}
@@ -28,7 +28,7 @@ void pool_client_add_rank(struct buf *buf, const char *what, const char *pool, c
 
 void pool_client_say_rank(const char *pool, const struct client_event *event) {
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
-	pool_client_add_rank(&line, "waits for a", pool, event);
+	pool_client_add_rank(&line, "", pool, event);
 	if (pool) {
 		buf_printf(&line, "; see fairpar --pool=%s --status", pool);
 	}

@@ -223,7 +223,7 @@ static int connect_again(struct client *client) {
 static void tell_why(const struct client *client) {
 	const char *pool = client->config.pool;
 	if (client->config.says) {
-		diag_note("waits for the %s%s: %s", pool ? "server of pool " : "run in whose job this one runs", pool ? pool : "",
+		diag_note("waits for the %s%s: %s", pool ? "server of pool " : "run in whose job this run was started", pool ? pool : "",
 		          client->awaits_lock ? "another process starts or ends it" : "it does not answer");
 	}
 }

@@ -254,7 +254,7 @@ static void add_holder(const struct session *session, struct buf *text) {
 }
 
 // Appends the holders of slots, without the session itself: "'make' (pid 7), 'cargo test' (pid 8), and 2 more"; and the client for
-// which free slots are kept: "; 'make -j4' (pid 9) gathers 4 slots".
+// which free slots are kept: "; 'make -j4' (pid 9) waits for 4 slots at once: …".
 static void add_holders(const struct session *session, uint64_t now, struct buf *text) {
 	FP_CLEANUP(buf_fini) struct buf gathers = BUF_INIT;
 	unsigned n = 0;
@@ -270,7 +270,7 @@ static void add_holders(const struct session *session, uint64_t now, struct buf 
 		if (client.gathers > 0) {
 			buf_adds(&gathers, "; ");
 			add_holder(other, &gathers);
-			buf_printf(&gathers, " gathers %u slots", client.gathers);
+			buf_printf(&gathers, " waits for %u slots at once: free slots are kept for it", client.gathers);
 		}
 	}
 	if (n > HOLDERS_SHOWN) {

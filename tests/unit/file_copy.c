@@ -542,7 +542,7 @@ static void test_links_in_trees(void) {
 	}
 }
 
-static const char leads_out[] = "a link in its path leads through another one to a place outside: name that place itself";
+static const char leads_out[] = "a link in its path leads through another link to a place outside: name that place itself";
 
 // Which links in the path of a name are followed: those of the user, and through one that may have come with a tree none that leads out of it.
 static void test_links_in_paths(void) {

@@ -132,7 +132,7 @@ static void test_refused(void) {
 	READS("a/", "--sshlogin 'a/': '/' stands behind a number of CPUs, or behind @group, and in front of the host");
 	READS("4/", "--sshlogin '4/': the name of the host is missing");
 	READS("a;touch /b", "--sshlogin 'a;touch /b': behind the last blank stands the host: letters, digits, '.', '_' and '-' make its name");
-	READS("u:secret@x", "--sshlogin 'u:secret@x': a password is not taken here: ssh-agent and ssh-copy-id do without one");
+	READS("u:secret@x", "--sshlogin 'u:secret@x': a password cannot be given here: use ssh-agent or ssh-copy-id");
 	READS("u@", "--sshlogin 'u@': the name of the host is missing");
 	READS("-x -y host", "--sshlogin '-x -y host': in front of the blank a command is missing");
 	READS("host:ssh", "--sshlogin 'host:ssh': a port is a number from 1 to 65535");

@@ -184,6 +184,11 @@ release() {
 	timeout "$patience" tee "$1" <<<"${2-}" >/dev/null || fail "nobody read from $1"
 }
 
+# Prints the number of a user who has no process on this machine, not even one of a test that runs beside this one in another root.
+lone_user() {
+	echo $((100000 + (RANDOM << 15 | RANDOM)))
+}
+
 long_or() {
 	if [[ ${LONG_TESTS-} ]]; then echo "$1"; else echo "$2"; fi
 }

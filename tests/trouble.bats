@@ -25,7 +25,7 @@ load helper
 	seq 30 >items
 	chmod 711 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.." 2>/dev/null || :
 	local status=0
-	prlimit --nproc=6 setpriv --reuid 54321 --clear-groups "$FAIRPAR" -k -j20 /bin/echo <items >out 2>err || status=$?
+	prlimit --nproc=6 setpriv --reuid "$(lone_user)" --clear-groups "$FAIRPAR" -k -j20 /bin/echo <items >out 2>err || status=$?
 	if ((status == 0)); then
 		cmp out items
 	else
@@ -234,13 +234,13 @@ limited() {
 	cd "$dir"
 	for limit in 3 5; do
 		status=0
-		timeout "$patience" setpriv --reuid 54321 --clear-groups env TMPDIR=/tmp \
+		timeout "$patience" setpriv --reuid "$(lone_user)" --clear-groups env TMPDIR=/tmp \
 			bash -c "ulimit -u $limit; exec ./fairpar --quiet -k -j4 echo ::: 1 2 3 4 5 6" >"$BATS_TEST_TMPDIR/out" 2>&1 || status=$?
 		assert_eq "$status $(paste -sd' ' "$BATS_TEST_TMPDIR/out")" '0 1 2 3 4 5 6'
 	done
 	# nobody has chosen how many there are at once: they have room for what they start themselves
 	status=0
-	timeout "$patience" setpriv --reuid 54321 --clear-groups env TMPDIR=/tmp \
+	timeout "$patience" setpriv --reuid "$(lone_user)" --clear-groups env TMPDIR=/tmp \
 		bash -c 'ulimit -u 10; exec ./fairpar --quiet -k -j auto "sleep 0.2; echo {}" ::: {1..9}' >"$BATS_TEST_TMPDIR/out" 2>&1 || status=$?
 	assert_eq "$status $(paste -sd' ' "$BATS_TEST_TMPDIR/out")" '0 1 2 3 4 5 6 7 8 9'
 	cd / && rm -r "$dir"
@@ -260,7 +260,7 @@ limited() {
 	[[ ${FAIRPAR_PROFILE-} != tsan ]] || skip "ThreadSanitizer has a thread of its own"
 	chmod 711 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.." 2>/dev/null || :
 	local status=0 before=$EPOCHSECONDS
-	prlimit --nproc=2 setpriv --reuid 54322 --clear-groups "$FAIRPAR" -j1 /bin/echo ::: {1..9} >out 2>err || status=$?
+	prlimit --nproc=2 setpriv --reuid "$(lone_user)" --clear-groups "$FAIRPAR" -j1 /bin/echo ::: {1..9} >out 2>err || status=$?
 	assert_eq "$status" 9
 	assert_contains "$(<err)" "job #9: cannot start '/bin/echo': new process: Resource temporarily unavailable"
 	[[ $(<err) != *waiting* ]]

@@ -114,13 +114,12 @@ static void wait_for_any(struct connection_thread *connections) {
 	post_due(connections);
 }
 
-// Whether all connections are closed for good.
-static bool is_over(const struct hosts *hosts) {
-	bool is = hosts->closing;
-	for (size_t i = 0; i < hosts->n && is; ++i) {
-		is = hosts->hosts[i]->phase == CONNECTION_NONE;
+static bool are_all_closed(const struct hosts *hosts) {
+	bool are = true;
+	for_each_host(hosts, host) {
+		are = are && host->phase == CONNECTION_NONE;
 	}
-	return is;
+	return are;
 }
 
 static void *connections_main(void *arg) {
@@ -128,7 +127,7 @@ static void *connections_main(void *arg) {
 	struct list round;
 	list_init(&round);
 	mutex_lock(&connections->hosts->lock);
-	while (!is_over(connections->hosts)) {
+	while (!connections->hosts->closing || !are_all_closed(connections->hosts)) {
 		wait_for_any(connections);
 		list_move_all(&round, &connections->posted);
 		while (!list_is_empty(&round)) {
@@ -172,8 +171,8 @@ void connections_close(struct hosts *hosts) {
 	if (connections) {
 		mutex_lock(&hosts->lock);
 		hosts->closing = true;
-		for (size_t i = 0; i < hosts->n; ++i) { // closing the connections ends the workers
-			host_post(hosts->hosts[i]);
+		for_each_host(hosts, host) { // closing the connections ends the workers
+			host_post(host);
 		}
 		mutex_unlock(&hosts->lock);
 		thread_join(connections->thread);

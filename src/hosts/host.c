@@ -30,7 +30,6 @@ enum {
 	BACKOFF_FIRST_S = 1, BACKOFF_MOST_S = 60,
 	END_GRACE_MS = 2000,      // for a launcher whose pipes were closed
 	DEADLINE_GRACE_MS = 1000, // for a job whose time is up: its worker should end it without an order
-	KILL_GRACE_MS = 2000,     // for jobs on the other machine, after HOSTS_KILL
 	LINES_MOST = 20,          // lines of a launcher that are passed on, for each connection, LINE_BYTES of each
 	NOISE_IN_LINE = 200,      // bytes of the other end's noise in a message
 	MESSAGE_MOST = 600,       // bytes of what a machine or its launcher says, as it is shown
@@ -41,12 +40,12 @@ enum {
 
 // Whether there is a connection, whose launcher runs.
 static bool is_connected(const struct host *host) {
-	return host->phase >= CONNECTION_BEGUN && host->phase <= CONNECTION_RELEASED;
+	return host->phase == CONNECTION_BEGUN || host->phase == CONNECTION_RELEASED;
 }
 
 // Whether the host's worker takes attempts. On the connections' thread.
 static bool takes_attempts(const struct host *host) {
-	return host->phase == CONNECTION_UP && !host->connection->is_leaving;
+	return host->connection && host->connection->is_up && !host->connection->is_leaving;
 }
 
 // Returns whether the descriptor was ready, once.
@@ -70,6 +69,9 @@ static bool is_over_ssh(const struct host *host) {
 
 // Ends the attempt's step. The connections' thread does not use the attempt any more.
 static void finish_attempt(struct host_attempt *attempt) {
+	if (attempt->state == ATTEMPT_DOUBTED) {
+		hosts_doubt_place(attempt->place, /* begins */ false);
+	}
 	attempt->state = ATTEMPT_ENDED;
 	list_remove(&attempt->link);
 	if (attempt->talk) {
@@ -88,7 +90,7 @@ static void end_attempt(struct host *host, struct host_attempt *attempt, enum lo
 	attempt->start = has_run && attempt->start == 0 ? result->start : attempt->start; // no `started` frame came
 	if (host->login->is_slurm && lost == LOST_NOT && !attempt->talk && is_natural) {
 		attempt->state = ATTEMPT_DOUBTED;
-		host_attempt_on_wake(attempt);
+		hosts_doubt_place(attempt->place, /* begins */ true);
 	} else {
 		finish_attempt(attempt);
 	}
@@ -151,14 +153,11 @@ static const struct sshlogin *find_node(struct hosts *hosts, const char *name, c
 
 // Whether another host, one of the binding's if `binding` is not NULL, has not failed.
 static bool has_other_host(const struct host *host, const struct hosts_binding *binding) {
-	const struct hosts *hosts = host->hosts;
-	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
-		const struct host *other = hosts->hosts[i];
-		if (other != host && !host_has_failed(other) && !other->is_removed && (!binding || hosts_binding_has(binding, other))) {
-			return true;
-		}
+	bool has = false;
+	for_each_host(host->hosts, other) {
+		has = has || (other != host && !host_has_failed(other) && !other->is_removed && (!binding || hosts_binding_has(binding, other)));
 	}
-	return false;
+	return has && host->hosts->machines == 0;
 }
 
 // Returns the end of the message about a host that has failed: what becomes of its jobs. `reruns`: some ran there, and run again.
@@ -190,7 +189,7 @@ static void host_down(struct host *host, const char *why, bool was_up, bool bye)
 	host->state = bye || is_pilot ? HOST_CONNECTING : was_up ? HOST_LOST : has_ended ? HOST_ENDED : HOST_UNREACHABLE;
 	const char *what = was_up ? "the connection is lost" : has_ended ? "the allocation has ended" : "cannot connect";
 	const char *next = retry_note(host, reruns);
-	host_set_slots(host, /* keeps */ false);
+	host_set_slots(host);
 	if (host->is_removed) {
 		host_want(host, false);
 	}
@@ -281,7 +280,6 @@ static void send_env(struct host *host) {
 
 static void on_hello(void *arg, const struct worker_hello *hello) {
 	struct host *host = arg;
-	host->phase = CONNECTION_UP;
 	end_turn(host);
 	host->key = KEY_KNOWN;
 	send_env(host);
@@ -291,7 +289,7 @@ static void on_hello(void *arg, const struct worker_hello *hello) {
 	host->node = host->login->is_pilot ? find_node(host->hosts, hello->node, host->login) : host->login;
 	host->offered = hello->slots < HOST_SLOTS_MOST ? hello->slots : HOST_SLOTS_MOST;
 	host->state = HOST_UP;
-	host_set_slots(host, /* keeps */ false);
+	host_set_slots(host);
 	if (host->login->is_pilot) {
 		pilots_on_up(host);
 	}
@@ -318,13 +316,12 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 }
 
 void hosts_brake_here(struct hosts *hosts, const char *why) {
-	mutex_lock(&hosts->lock);
-	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i]->login->kind == SSHLOGIN_LOCAL) { // the list has it once
-			on_braked(hosts->hosts[i], hosts->hosts[i]->used, why);
+	FP_HOLD(&hosts->lock);
+	for_each_host(hosts, host) {
+		if (host->login->kind == SSHLOGIN_LOCAL) { // the list has it once
+			on_braked(host, host->used, why);
 		}
 	}
-	mutex_unlock(&hosts->lock);
 }
 
 static int on_program_requested(void *arg, const char *machine, struct buf *ret_why) {
@@ -369,7 +366,7 @@ static void set_times(const struct host *host, struct host_attempt *attempt, uin
 // Counts the jobs on the host that were told to end and have not, although their attempts count as ended here.
 static void add_stuck(struct host *host, int jobs) {
 	host->stuck += (unsigned)jobs;
-	host_set_slots(host, /* keeps */ true);
+	host_set_slots(host);
 }
 
 static void on_done(void *arg, const struct channel_job *job, const struct job_end *end) {
@@ -380,12 +377,12 @@ static void on_done(void *arg, const struct channel_job *job, const struct job_e
 		return;
 	}
 	attempt->result = end->result;
-	attempt->error = end->error;
+	attempt->error = attempt->talk ? attempt->error : end->error;
 	set_times(host, attempt, result_wall(&end->result));
 	// a worker that got a signal cancels its jobs: they are lost, as if it had died
 	bool is_lost = end->result.outcome == OUTCOME_CANCELLED && attempt->order_sent == ORDER_NONE;
-	if (is_lost && !host->ended_jobs && !host->login->is_pilot) { // a pilot's end is no surprise
-		host->ended_jobs = host->connection->is_leaving = true;
+	if (is_lost && host->state != HOST_LOST && !host->login->is_pilot) { // a pilot's end is no surprise
+		host->connection->is_leaving = true;
 		host_down(host, "the worker has ended its jobs", /* was_up */ true, /* bye */ false);
 	}
 	end_attempt(host, attempt, is_lost ? LOST_SILENT : LOST_NOT);
@@ -489,22 +486,17 @@ static void add_launcher_text(const struct host *host, struct buf *text) {
 	}
 }
 
-// Closes a connection that has ended, or that cannot be used any more, and begins to end its launcher. `why`: the reason, which stays valid until
-// connection_lost(); NULL: how the launcher has ended is the reason.
-static void disconnect(struct host *host, const char *why) {
-	bool closing = host->hosts->closing, wanted = host->wanted, is_up = host->connection->is_up;
+// Closes a connection that has ended, or that cannot be used any more, and begins to end its launcher.
+static void disconnect(struct host *host) {
+	bool is_wanted = host->wanted && !host->hosts->closing;
 	host->lost_at = host->now;
 	host->bye_at = 0;
-	host->lost.why = why;
-	host->lost.was_up = takes_attempts(host);
-	host->lost.bye = host->connection->is_leaving || !wanted;
-	host->lost.reports = !closing && (wanted || !host->login->is_pilot) && (host->lost.was_up || !host->lost.bye);
 	host->phase = CONNECTION_ENDING;
 	close_watched(host, &host->out, &host->launcher.out_fd);
 	close_watched(host, &host->err, &host->launcher.err_fd);
 	close_watched(host, &host->in, &host->launcher.in_fd);
 	// a launcher that still connects does not notice that its pipes are closed
-	uint64_t grace = (closing || !wanted) && !is_up ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
+	uint64_t grace = is_wanted || host->connection->is_up ? (uint64_t)END_GRACE_MS * NS_PER_MS : 0;
 	launcher_end(&host->launcher, host->now + grace);
 	host_watch(host, &host->end, host->launcher.pidfd, WATCH_READ);
 }
@@ -512,13 +504,14 @@ static void disconnect(struct host *host, const char *why) {
 // Reports the end of the connection, whose launcher has ended or gets SIGTERM, and ends its attempts.
 static void connection_lost(struct host *host) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	const char *how = host->launcher.how;
-	buf_adds(&text, host->lost.why ? host->lost.why : how[0] ? how : "the connection has ended");
+	const char *how = host->launcher.how, *why = channel_why(&host->connection->channel);
+	bool was_up = takes_attempts(host), bye = host->connection->is_leaving || !host->wanted;
+	buf_adds(&text, why ? why : how[0] ? how : "the connection has ended");
 	if (!host->connection->is_up) {
 		add_launcher_text(host, &text);
 	}
-	if (host->lost.reports) {
-		host_down(host, buf_str(&text), host->lost.was_up, host->lost.bye); // first, so that it gets no more attempts
+	if (!host->hosts->closing && (host->wanted || !host->login->is_pilot) && (was_up || !bye)) {
+		host_down(host, buf_str(&text), was_up, bye); // first, so that it gets no more attempts
 	}
 	channel_break(&host->connection->channel, buf_str(&text));
 	dispatcher_end_lose_jobs(host->connection);
@@ -560,7 +553,7 @@ static void connect(struct host *host) {
 	buf_reset(&host->line);
 	host->last_lines[0][0] = host->last_lines[1][0] = '\0';
 	host->nlines = 0;
-	host->ended_jobs = host->sends_program = false;
+	host->sends_program = false;
 	mutex_unlock(&hosts->lock);
 	int result = launcher_start(&host->launcher, &config, &error);
 	mutex_lock(&hosts->lock);
@@ -641,10 +634,10 @@ static bool receive(struct host *host) {
 
 // A worker enforces the timeouts of its jobs itself. If it has not done so, it may have died: then the attempt is expired from here.
 static void check_deadline(struct host *host, struct host_attempt *attempt) {
-	if (attempt->state != ATTEMPT_STARTED || attempt->sent->timeout == 0 || attempt->order != ORDER_NONE) {
+	if (attempt->state != ATTEMPT_STARTED || attempt->config->timeout == 0 || attempt->order != ORDER_NONE) {
 		return;
 	}
-	uint64_t due = attempt->start + attempt->sent->timeout + (uint64_t)DEADLINE_GRACE_MS * NS_PER_MS;
+	uint64_t due = attempt->start + attempt->config->timeout + (uint64_t)DEADLINE_GRACE_MS * NS_PER_MS;
 	if (due <= host->now) {
 		attempt->order = ORDER_EXPIRE;
 	} else {
@@ -684,12 +677,34 @@ static void send_attempt(struct host *host, struct host_attempt *attempt, bool b
 	}
 }
 
-// Sends waiting attempts and orders to stop; refuses attempts that cannot be sent.
+// Whether more of the attempt's standard input can be sent.
+static bool takes_input(const struct host *host, const struct host_attempt *attempt) {
+	return attempt->in_fd >= 0 && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED) &&
+	       channel_room(&host->connection->channel, attempt->number) > 0;
+}
+
+// Reads the attempt's standard input if it is ready, and has it watched if more of it can be sent.
+static void serve_input(struct host *host, struct host_attempt *attempt) {
+	if (take_ready(&attempt->more)) {
+		attempt->more_fd = -1;
+		host_attempt_on_wake(attempt);
+	} else if (attempt->more_fd >= 0) {
+		host_watch(host, &attempt->more, attempt->more_fd, WATCH_READ_ONCE);
+	}
+	if (takes_input(host, attempt) && take_ready(&attempt->in)) {
+		read_input(host, attempt);
+	}
+	if (takes_input(host, attempt)) {
+		host_watch(host, &attempt->in, attempt->in_fd, WATCH_READ_ONCE);
+	}
+}
+
+// Sends waiting attempts, input and orders to stop; refuses attempts that cannot be sent.
 static void process_attempts(struct host *host) {
 	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
 		check_deadline(host, attempt);
 		// a worker that leaves still takes the files of its last jobs
-		bool takes = attempt->talk ? host->phase == CONNECTION_UP : takes_attempts(host);
+		bool takes = takes_attempts(host) || (attempt->talk && host->phase == CONNECTION_BEGUN && host->connection->is_up);
 		bool waits = attempt->state == ATTEMPT_WAITING;
 		if (attempt->state == ATTEMPT_DOUBTED) {
 			settle_doubt(host, attempt);
@@ -698,53 +713,25 @@ static void process_attempts(struct host *host) {
 			end_attempt(host, attempt, attempt->order == ORDER_NONE ? LOST_UNSENT : LOST_NOT);
 		} else if (host->connection) {
 			send_attempt(host, attempt, waits);
-		}
-	}
-	if (atomic_load_relaxed(&host->hosts->ending) == HOSTS_KILL && host->kill_at == TIME_NEVER) {
-		host->kill_at = host->now + (uint64_t)KILL_GRACE_MS * NS_PER_MS;
-	}
-}
-
-// Whether more of the attempt's standard input can be sent.
-static bool takes_input(const struct host *host, const struct host_attempt *attempt) {
-	return attempt->in_fd >= 0 && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED) &&
-	       channel_room(&host->connection->channel, attempt->number) > 0;
-}
-
-// With `reads`, reads the standard inputs that are ready. Else has those watched of which more can be sent.
-static void serve_inputs(struct host *host, bool reads) {
-	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
-		if (take_ready(&attempt->more)) {
-			attempt->more_fd = -1;
-			host_attempt_on_wake(attempt);
-		} else if (attempt->more_fd >= 0 && !reads) {
-			host_watch(host, &attempt->more, attempt->more_fd, WATCH_READ_ONCE);
-		}
-		if (!takes_input(host, attempt)) {
-			continue;
-		}
-		if (!reads) {
-			host_watch(host, &attempt->in, attempt->in_fd, WATCH_READ_ONCE);
-		} else if (take_ready(&attempt->in)) {
-			read_input(host, attempt);
+			serve_input(host, attempt);
 		}
 	}
 }
 
 static void serve_connection(struct host *host) {
-	serve_inputs(host, /* reads */ true);
 	if (take_ready(&host->err)) {
 		read_launcher_errors(host);
 	}
 	bool broken = (take_ready(&host->out) && !receive(host)) || host->launcher.in_fd < 0;
-	if (host->now >= host->kill_at) {
-		disconnect(host, "killed");
-	} else if (broken || channel_why(&host->connection->channel)) {
+	if (host->now >= host->hosts->kill_at) {
+		channel_break(&host->connection->channel, "killed");
+	}
+	if (broken || channel_why(&host->connection->channel)) {
 		if (host->launcher.err_fd >= 0) {
 			read_launcher_errors(host); // which may say why the connection has ended
 			end_launcher_line(host);
 		}
-		disconnect(host, channel_why(&host->connection->channel));
+		disconnect(host);
 	}
 }
 
@@ -781,14 +768,14 @@ bool host_is_suspended(const struct host *host) {
 	return !is_connected(host) || (host->connection->channel.is_suspended && host->in.what == WATCH_NOT);
 }
 
-// Releases a worker without attempts, if it is not wanted any more, or is a pilot that takes no more attempts. Disconnects from a
-// worker whose only jobs are those that were told to end and have not.
+// Releases a worker without attempts, if it is not wanted any more, or is a pilot that takes no more attempts. Breaks the connection to a worker
+// whose only jobs are those that were told to end and have not.
 static void release_worker(struct host *host) {
 	bool idle = list_is_empty(&host->attempts), leaving = host->connection->is_leaving;
 	if (!host->wanted && !host->connection->is_up) {
-		disconnect(host, "it is not needed any more");
+		channel_break(&host->connection->channel, "it is not needed any more");
 	} else if (idle && host->stuck > 0) {
-		disconnect(host, "a job there was told to end, and has not");
+		channel_break(&host->connection->channel, "a job there was told to end, and has not");
 	} else if (idle && host->phase != CONNECTION_RELEASED && (!host->wanted || (leaving && host->login->is_pilot))) {
 		if (!host->login->is_pilot && !leaving) {
 			host_down(host, "it is not needed any more", /* was_up */ true, /* bye */ true);
@@ -831,7 +818,7 @@ static uint64_t connect_if_due(struct host *host) {
 // Goes on to close the connection for good. Returns when to go on.
 static uint64_t close_step(struct host *host) {
 	if (is_connected(host)) {
-		disconnect(host, NULL);
+		disconnect(host);
 	} else if (host->phase == CONNECTION_LOOKUP && !host->launcher.signal) {
 		host->launcher.until = host->now;
 	}
@@ -841,11 +828,11 @@ static uint64_t close_step(struct host *host) {
 
 // Once the time is over in which attempts wait for hosts that are being connected: these attempts take what there is. Returns when that time is over.
 static uint64_t end_spread(struct hosts *hosts, uint64_t now) {
-	if (!hosts->has_spread && now >= hosts->spread_until) {
-		hosts->has_spread = true;
+	if (hosts->spread_until > 0 && now >= hosts->spread_until) {
+		hosts->spread_until = 0;
 		hosts_answer_requests(hosts);
 	}
-	return hosts->has_spread ? TIME_NEVER : hosts->spread_until;
+	return hosts->spread_until > 0 ? hosts->spread_until : TIME_NEVER;
 }
 
 uint64_t host_step(struct host *host) {
@@ -865,10 +852,7 @@ uint64_t host_step(struct host *host) {
 	}
 	if (is_connected(host)) {
 		release_worker(host);
-	}
-	if (is_connected(host)) {
-		serve_inputs(host, /* reads */ false);
-		due = time_earlier(dispatcher_end_tick(host->connection, host->now), host->kill_at);
+		due = time_earlier(dispatcher_end_tick(host->connection, host->now), host->hosts->kill_at);
 		write_frames(host);
 		due = host->launcher.in_fd < 0 || channel_why(&host->connection->channel) ? host->now : due;
 	} else if (host->phase != CONNECTION_NONE) {
@@ -893,7 +877,7 @@ void host_free(struct host *host) {
 struct host *host_new(struct hosts *hosts, const struct sshlogin *login, char **ret_error) {
 	struct host *host = NEW(struct host);
 	*host = (struct host){
-		.hosts = hosts, .login = login, .node = login, .listed = login, .wanted = !login->is_pilot, .kill_at = TIME_NEVER,
+		.hosts = hosts, .login = login, .node = login, .listed = login, .wanted = !login->is_pilot,
 	};
 	list_init(&host->attempts);
 	list_init(&host->base_waiters);
@@ -927,5 +911,5 @@ void host_connect(struct host *host) {
 	}
 	host->offered = hosts_slots_or_default(host->hosts, host->login);
 	host->state = options_watch_machine(host->hosts->options) ? HOST_HELD : HOST_UP;
-	host_set_slots(host, /* keeps */ false);
+	host_set_slots(host);
 }

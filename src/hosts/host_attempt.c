@@ -37,25 +37,24 @@ void host_resume_woken(struct host *host) {
 	}
 }
 
-bool host_submit(struct host_attempt *attempt, const struct child_config *config, struct file_talk *talk) {
+bool host_submit(struct host_attempt *attempt, struct file_talk *talk, bool is_cleanup) {
 	struct host *host = attempt->host;
-	mutex_lock(&host->hosts->lock);
+	FP_HOLD(&host->hosts->lock);
 	enum hosts_ending ending = atomic_load_relaxed(&host->hosts->ending);
-	bool taken = ending == HOSTS_RUN || (ending == HOSTS_TERMINATE && config->cleanup);
+	bool taken = ending == HOSTS_RUN || (ending == HOSTS_TERMINATE && is_cleanup);
+	attempt->result = (struct result){.outcome = OUTCOME_CANCELLED};
 	if (taken) {
-		attempt->sent = config;
+		attempt->is_cleanup = is_cleanup;
 		attempt->talk = talk;
 		attempt->state = ATTEMPT_WAITING;
 		attempt->order = attempt->order_sent = ORDER_NONE;
 		attempt->start = 0;
 		attempt->taken = 0; // of the command's output, which may have ended before all of it was acknowledged
 		attempt->shut = attempt->shut_sent = 0;
-		attempt->result = (struct result){.outcome = OUTCOME_CANCELLED};
 		attempt->number = ++host->last_number;
 		list_push_back(&host->attempts, &attempt->link);
 		host_post(host);
 	}
-	mutex_unlock(&host->hosts->lock);
 	return taken;
 }
 
@@ -82,12 +81,11 @@ static void fill_input(struct host_attempt *attempt) {
 	while (poll(attempt->input, NFDS, 0) > 0) {
 		stdin_pipe_fill(attempt->config->stdin_writer, &attempt->input[IN], &attempt->input[MORE]);
 	}
-	mutex_lock(&attempt->host->hosts->lock);
+	FP_HOLD(&attempt->host->hosts->lock);
 	attempt->more_fd = attempt->input[MORE].fd;
 	if (attempt->more_fd >= 0) {
 		host_post(attempt->host);
 	}
-	mutex_unlock(&attempt->host->hosts->lock);
 }
 
 // Passes on output that has come from a stream. Returns false if nobody reads the output any more.
@@ -116,7 +114,6 @@ static enum host_attempt_state take(struct host_attempt *attempt) {
 	enum host_attempt_state state = attempt->state;
 	uint64_t start = attempt->start;
 	int pid = attempt->pid;
-	unsigned shut = attempt->shut;
 	buf_move(&out, &attempt->out[0]);
 	buf_move(&err, &attempt->out[1]);
 	mutex_unlock(lock);
@@ -125,22 +122,22 @@ static enum host_attempt_state take(struct host_attempt *attempt) {
 	}
 	attempt->has_started = start > 0;
 	attempt->wrote = attempt->wrote || out.len + err.len > 0;
+	unsigned shut = attempt->shut; // which only this thread changes
 	shut |= shut & 1 || pass_on(attempt, STREAM_OUT, &out) ? 0 : 1;
 	shut |= shut & 2 || pass_on(attempt, STREAM_ERR, &err) ? 0 : 2;
 	if (out.len + err.len > 0 && state != ATTEMPT_ENDED) {
-		mutex_lock(lock);
+		FP_HOLD(lock);
 		attempt->taken += out.len + err.len;
 		if (attempt->taken >= OUTPUT_TAKEN || shut != attempt->shut) {
 			host_post(attempt->host);
 		}
 		attempt->shut = shut;
-		mutex_unlock(lock);
 	}
 	return state;
 }
 
 // Sends the attempt to its worker. Returns false, with the result, if it cannot be sent.
-static bool begin_run(struct host_attempt *attempt, struct result *ret_result, struct spawn_error *ret_error) {
+static bool begin_run(struct host_attempt *attempt) {
 	struct hosts *hosts = attempt->host->hosts;
 	bool is_launched = attempt->host->login->kind == SSHLOGIN_LAUNCH;
 	const struct payload_context context = {
@@ -148,18 +145,17 @@ static bool begin_run(struct host_attempt *attempt, struct result *ret_result, s
 		.makes_dir = !is_launched || hosts->options->workdir,
 	};
 	if (open_input(attempt) != 0) {
-		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
+		attempt->error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
 	} else {
 		payload_write(&attempt->payload, attempt->config, &context, /* has_input */ attempt->in_fd >= 0);
 		if (attempt->payload.len > WIRE_RUN_MOST) {
-			*ret_error = (struct spawn_error){.step = SPAWN_EXEC, .error = E2BIG};
+			attempt->error = (struct spawn_error){.step = SPAWN_EXEC, .error = E2BIG};
 		}
 	}
-	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
-	if (ret_error->error) {
-		result_cannot_start(ret_result, 126);
+	if (attempt->error.error) {
+		result_cannot_start(&attempt->result, 126);
 	}
-	return !ret_error->error && host_submit(attempt, attempt->config, NULL);
+	return !attempt->error.error && host_submit(attempt, NULL, /* is_cleanup */ false);
 }
 
 // Frees what the command had.
@@ -173,28 +169,13 @@ static void end_run(struct host_attempt *attempt) {
 	fd_close(&attempt->in_fd);
 }
 
-bool host_attempt_run(struct host_attempt *attempt, struct result *ret_result, struct spawn_error *ret_error) {
-	if (!attempt->runs && !begin_run(attempt, ret_result, ret_error)) {
+bool host_attempt_run(struct host_attempt *attempt) {
+	attempt->runs = attempt->runs || begin_run(attempt);
+	bool has_ended = !attempt->runs || take(attempt) == ATTEMPT_ENDED;
+	if (has_ended) {
 		end_run(attempt);
-		return true;
-	}
-	attempt->runs = true;
-	enum host_attempt_state state = take(attempt);
-	if (state == ATTEMPT_DOUBTED && !attempt->is_doubted) {
-		attempt->is_doubted = true;
-		hosts_doubt_place(attempt->place, /* begins */ true);
-	}
-	if (state != ATTEMPT_ENDED && attempt->config->stdin_writer) {
+	} else if (attempt->config->stdin_writer) {
 		fill_input(attempt);
 	}
-	if (state != ATTEMPT_ENDED) {
-		return false;
-	}
-	end_run(attempt);
-	if (attempt->is_doubted) {
-		hosts_doubt_place(attempt->place, /* begins */ false);
-	}
-	*ret_result = attempt->result;
-	*ret_error = attempt->error;
-	return true;
+	return has_ended;
 }

@@ -40,9 +40,9 @@ void job_files_fini(struct job_files *files) {
 
 // ---- an attempt ----
 
-static struct host_attempt *attempt_new(struct host *host) {
+static struct host_attempt *attempt_new(struct host *host, const struct child_config *config) {
 	struct host_attempt *attempt = NEW(struct host_attempt);
-	*attempt = (struct host_attempt){.host = host, .more_fd = -1, .in_fd = -1};
+	*attempt = (struct host_attempt){.host = host, .config = config, .more_fd = -1, .in_fd = -1};
 	list_init(&attempt->link);
 	list_init(&attempt->woken);
 	return attempt;
@@ -74,7 +74,6 @@ struct transfer {
 	struct file_copy *copy;        // of the present path, or NULL
 	struct buf out;
 	struct file_talk talk;
-	struct child_config config;    // only those fields are set that can end the transfer early
 };
 
 static void transfer_free(struct host_attempt *attempt) {
@@ -216,11 +215,10 @@ static void send_files(void *arg, struct buf *frames, const char *why) {
 }
 
 // Begins the transfer (copied). A transfer that only removes works also while jobs are being ended. Returns false if there is nothing to do, or if
-// the transfer is refused, with the result in attempt->transferred.
+// the transfer is refused, with attempt->result.
 static bool transfer_begin(struct host_attempt *attempt, const struct transfer *of) {
-	const struct child_config *job = attempt->config;
 	bool only_removes = of->goes.len == 0 && of->comes.len == 0;
-	attempt->transferred = (struct result){.outcome = OUTCOME_OK};
+	attempt->result = (struct result){.outcome = OUTCOME_OK};
 	if (only_removes && !of->removes_dir && (!of->removes || of->went->len == 0)) {
 		return false;
 	}
@@ -228,18 +226,16 @@ static bool transfer_begin(struct host_attempt *attempt, const struct transfer *
 	*transfer = *of;
 	transfer->host = attempt->host;
 	transfer->talk = (struct file_talk){.take = take, .give = give, .arg = transfer, .send = send_files, .sender = attempt};
-	transfer->config = (struct child_config){.timeout = job ? job->timeout : 0, .origin = job ? job->origin : NULL, .cleanup = only_removes};
 	file_talk_init(&transfer->talk);
-	if (!host_submit(attempt, &transfer->config, &transfer->talk)) {
-		attempt->transferred.outcome = OUTCOME_CANCELLED;
+	if (!host_submit(attempt, &transfer->talk, only_removes)) {
 		transfer_free(attempt);
 	}
 	return attempt->transfer;
 }
 
-// Begins the transfer, or goes on with it. Returns false if it waits for the machine. Else sets attempt->transferred.outcome to OUTCOME_OK; to
+// Begins the transfer, or goes on with it. Returns false if it waits for the machine. Else sets attempt->result.outcome to OUTCOME_OK; to
 // OUTCOME_FAILED, with the reason in of->why; or to the outcome of an attempt that was ended meanwhile. If the conversation was lost, only
-// transferred.lost is set.
+// result.lost is set.
 static bool transfer_step(struct host_attempt *attempt, const struct transfer *of) {
 	mutex *lock = &attempt->host->hosts->lock;
 	if (!attempt->transfer && !transfer_begin(attempt, of)) {
@@ -252,42 +248,46 @@ static bool transfer_step(struct host_attempt *attempt, const struct transfer *o
 	mutex_lock(lock);
 	list_remove(&attempt->woken); // for good, as the attempt has ended
 	mutex_unlock(lock);
-	attempt->transferred = attempt->result;
-	if (is_done(&attempt->transferred)) {
+	if (is_done(&attempt->result)) {
 		buf_adds(transfer->why, transfer->state != ENDED ? "the worker has ended the transfer" : "");
-		attempt->transferred.outcome = transfer->why->len > 0 ? OUTCOME_FAILED : OUTCOME_OK;
+		attempt->result.outcome = transfer->why->len > 0 ? OUTCOME_FAILED : OUTCOME_OK;
 	}
 	transfer_free(attempt);
 	return true;
+}
+
+// Returns the directory of a job there, or NULL for the worker's. `dir` is that of --workdir or the manifest, or NULL. With --launch the job has
+// the directory that it would have here; else "." is this directory, relative to the login directory if it is below.
+static const char *find_dir(const struct host *host, const char *dir) {
+	const struct hosts *hosts = host->hosts;
+	if (host->login->kind == SSHLOGIN_LAUNCH) {
+		return dir ? dir : hosts->cwd;
+	}
+	if (dir && hosts->options->own_workdir) {
+		return dir + strlen(getenv("HOME")) + 1; // --workdir ...: below the login directory there
+	}
+	return dir && strcmp(dir, ".") == 0 ? hosts->dot : dir;
 }
 
 // ---- the steps. Each sets attempt->step to the next step and returns true; or it returns false if it waits for the machine ----
 
 void host_files_clean_up(struct host *host) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	const struct child_config none = {.timeout = 0};
 	struct hosts *hosts = host->hosts;
-	struct host_attempt *attempt = attempt_new(host);
-	const struct transfer removal = {.dir = hosts->base_dir, .went = &host->brought, .removes = hosts->options->cleans_up, .why = &why};
+	struct host_attempt *attempt = attempt_new(host, &none);
+	const struct transfer removal = {
+		.dir = find_dir(host, hosts->options->workdir), .went = &host->brought, .removes = hosts->options->cleans_up, .why = &why,
+	};
 	while (!transfer_step(attempt, &removal)) {
 		file_talk_wait(&attempt->transfer->talk, &hosts->lock);
 	}
 	attempt_free(attempt);
 }
 
-// The transfer of the base files has ended: the attempts that wait for it go on.
-static void end_base(struct host *host, bool is_present) {
-	mutex_lock(&host->hosts->lock);
-	host->base_files = is_present ? BASE_PRESENT : BASE_ABSENT;
-	list_for_each_entry(&host->base_waiters, struct host_attempt, attempt, link) {
-		list_remove(&attempt->link);
-		pool_resume(attempt->worker);
-	}
-	mutex_unlock(&host->hosts->lock);
-}
-
 // Takes the next step, once the files that the command needs are there or could not be transferred.
 static bool end_transfer_before(struct host_attempt *attempt, enum host_attempt_step next) {
-	struct result *result = &attempt->transferred;
+	struct result *result = &attempt->result;
 	attempt->step = is_done(result) ? next : result->lost ? STEP_OVER : STEP_REMOVE;
 	if (result->lost) {
 		result->lost = LOST_UNSENT;
@@ -300,7 +300,8 @@ static bool end_transfer_before(struct host_attempt *attempt, enum host_attempt_
 
 static bool step_base(struct host_attempt *attempt) {
 	struct host *host = attempt->host;
-	mutex_lock(&host->hosts->lock);
+	struct hosts *hosts = host->hosts;
+	mutex_lock(&hosts->lock);
 	bool waits = host->base_files == BASE_TRANSFERRING && !attempt->transfer, is_present = host->base_files == BASE_PRESENT;
 	if (waits && list_is_empty(&attempt->link)) {
 		list_push_back(&host->base_waiters, &attempt->link);
@@ -308,16 +309,21 @@ static bool step_base(struct host_attempt *attempt) {
 		host->base_files = BASE_TRANSFERRING;
 		buf_reset(&host->brought);
 	}
-	mutex_unlock(&host->hosts->lock);
+	mutex_unlock(&hosts->lock);
 	if (is_present) {
 		attempt->step = STEP_GO;
 		return true;
 	}
 	if (waits || !transfer_step(attempt, &(struct transfer){
-		.dir = host->hosts->base_dir, .goes = host->hosts->base, .went = &host->brought, .why = &attempt->files->why})) {
+		.dir = find_dir(host, hosts->options->workdir), .goes = hosts->base, .went = &host->brought, .why = &attempt->files->why})) {
 		return false;
 	}
-	end_base(host, is_done(&attempt->transferred));
+	FP_HOLD(&hosts->lock);
+	host->base_files = is_done(&attempt->result) ? BASE_PRESENT : BASE_ABSENT;
+	list_for_each_entry(&host->base_waiters, struct host_attempt, waiter, link) {
+		list_remove(&waiter->link);
+		pool_resume(waiter->worker);
+	}
 	return end_transfer_before(attempt, STEP_GO);
 }
 
@@ -328,9 +334,10 @@ static bool step_go(struct host_attempt *attempt) {
 }
 
 static bool step_run(struct host_attempt *attempt) {
-	if (!host_attempt_run(attempt, &attempt->ended, &attempt->spawn_error)) {
+	if (!host_attempt_run(attempt)) {
 		return false;
 	}
+	attempt->ended = attempt->result;
 	bool has_run = attempt->ended.outcome != OUTCOME_SPAWN_ERROR && attempt->ended.outcome != OUTCOME_CANCELLED;
 	attempt->step = !attempt->files || attempt->ended.lost ? STEP_OVER : has_run ? STEP_COME : STEP_REMOVE;
 	return true;
@@ -348,7 +355,7 @@ static bool step_come(struct host_attempt *attempt) {
 	})) {
 		return false;
 	}
-	const struct result *fetched = &attempt->transferred;
+	const struct result *fetched = &attempt->result;
 	attempt->step = STEP_OVER;
 	if (fetched->lost) {
 		result->lost = LOST_SILENT; // the attempt has run
@@ -385,23 +392,9 @@ static void set_lost_result(const struct host_attempt *attempt, struct result *r
 	}
 }
 
-// Returns the directory of the job there, or NULL for the worker's. `dir` is that of --workdir or the manifest, or NULL. With --launch the job has
-// the directory that it would have here; else "." is this directory, relative to the login directory if it is below.
-static const char *find_dir(const struct host *host, const char *dir) {
-	const struct hosts *hosts = host->hosts;
-	if (host->login->kind == SSHLOGIN_LAUNCH) {
-		return dir ? dir : hosts->cwd;
-	}
-	if (dir && hosts->options->own_workdir) {
-		return dir + strlen(getenv("HOME")) + 1; // --workdir ...: below the login directory there
-	}
-	return dir && strcmp(dir, ".") == 0 ? hosts->dot : dir;
-}
-
 struct host_attempt *hosts_begin(const struct hosts_place *place, const struct child_config *config, struct worker *worker) {
-	struct host_attempt *attempt = attempt_new(place->host);
+	struct host_attempt *attempt = attempt_new(place->host, config);
 	attempt->place = place;
-	attempt->config = config;
 	attempt->worker = worker;
 	attempt->dir = find_dir(place->host, config->context->cwd);
 	attempt->files = place->host->login->kind == SSHLOGIN_SSH ? place->files : NULL;
@@ -419,7 +412,7 @@ bool hosts_step(struct host_attempt *attempt, struct result *ret_result, struct 
 		}
 	}
 	*ret_result = attempt->ended;
-	*ret_error = attempt->spawn_error;
+	*ret_error = attempt->error;
 	if (ret_result->lost) {
 		set_lost_result(attempt, ret_result);
 	}

@@ -15,61 +15,44 @@ enum { CHECK_INTERVAL_S = 1 }; // as in GNU parallel
 
 struct host_list {
 	struct sshlogins logins;
-	struct host **new_hosts;   // for names that no host had; apply_list() appends them to hosts.hosts
-	size_t nnew;
 	struct host_list *next;
 };
 
 // Returns the host of that name, unless it is one of --launch. No other thread adds hosts meanwhile.
 static struct host *find_host(const struct hosts *hosts, const char *name) {
-	for (size_t i = 0; i < hosts->n; ++i) {
-		const struct sshlogin *login = hosts->hosts[i]->login;
-		if (login->kind != SSHLOGIN_LAUNCH && strcmp(login->name, name) == 0) {
-			return hosts->hosts[i];
+	for_each_host(hosts, host) {
+		if (host->login->kind != SSHLOGIN_LAUNCH && strcmp(host->login->name, name) == 0) {
+			return host;
 		}
 	}
 	return NULL;
 }
 
-static void free_list(struct host_list *list) {
-	for (size_t i = 0; i < list->nnew; ++i) {
-		host_free(list->new_hosts[i]);
-	}
-	free(list->new_hosts);
-	sshlogins_fini(&list->logins);
-	free(list);
-}
-
 void hosts_free_lists(struct hosts *hosts) {
 	for (struct host_list *next, *list = hosts->lists; list; list = next) {
 		next = list->next;
-		free_list(list);
+		sshlogins_fini(&list->logins);
+		free(list);
 	}
 }
 
-// Reads the list, and makes its new hosts, which are in no list yet. Returns NULL with *ret_error.
-static struct host_list *read_list(struct hosts *hosts, char **ret_error) {
-	struct host_list *list = NEW(struct host_list);
-	int result = options_hosts_read(hosts->options, &list->logins, ret_error);
-	list->new_hosts = result == 0 ? xcalloc(list->logins.n, sizeof(struct host *)) : NULL;
-	for (size_t i = 0; i < list->logins.n && result == 0; ++i) {
-		const struct sshlogin *login = &list->logins.logins[i];
-		if (!find_host(hosts, login->name)) {
-			struct host *host = list->new_hosts[list->nnew] = host_new(hosts, login, ret_error);
-			list->nnew += host != NULL;
-			result = host ? 0 : -1;
-		}
+// Makes the new host of the list, and connects to it.
+static void add_host(struct hosts *hosts, const struct sshlogin *login) {
+	char *error;
+	struct host *host = host_new(hosts, login, &error);
+	if (!host) {
+		diag_warn("%s; this machine is not used", error);
+		free(error);
+		return;
 	}
-	if (result != 0) {
-		free_list(list);
-		return NULL;
-	}
-	return list;
+	FP_HOLD(&hosts->lock);
+	host_append(hosts, host);
+	host_connect(host);
 }
 
-// Applies the list to a known host: it stays, leaves or comes back, with the number of slots of the list. With the lock.
-static void update_host(struct host *host, const struct host_list *list) {
-	const struct sshlogin *login = sshlogins_find(&list->logins, host->login->name);
+// Applies the list to a host: it stays, leaves or comes back, with the number of slots of the list. With the lock.
+static void update_host(struct host *host, const struct sshlogins *logins) {
+	const struct sshlogin *login = sshlogins_find(logins, host->login->name);
 	bool had_left = host->is_removed;
 	host->is_removed = !login;
 	host->listed = login ? login : host->listed;
@@ -80,45 +63,33 @@ static void update_host(struct host *host, const struct host_list *list) {
 	if (!had_left && !login) {
 		diag_note("%s: it is not in the list any more: no job starts there", host->login->name);
 	}
-	host_set_slots(host, /* keeps */ true);
+	host_set_slots(host);
 	host_release_removed(host);
-}
-
-// Applies the list to all hosts, which borrow from it then, and connects to new ones. With the lock.
-static void apply_list(struct hosts *hosts, struct host_list *list) {
-	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i]->login->kind != SSHLOGIN_LAUNCH) {
-			update_host(hosts->hosts[i], list);
-		}
-	}
-	for (size_t i = 0; i < list->nnew; ++i) {
-		host_append(hosts, list->new_hosts[i]);
-		host_connect(list->new_hosts[i]); // its steps wait for the lock
-	}
-	list->nnew = 0;
-	list->next = hosts->lists;
-	hosts->lists = list;
-	hosts_limit_queues(hosts);
-	hosts_answer_requests(hosts);
 }
 
 static void reload_list(struct hosts *hosts) {
 	char *error;
-	struct host_list *list = read_list(hosts, &error);
-	if (!list) {
+	struct host_list *list = NEW(struct host_list); // hosts borrow its logins
+	list->next = hosts->lists;
+	hosts->lists = list;
+	if (options_hosts_read(hosts->options, &list->logins, &error) != 0) {
 		diag_warn("%s; the machines stay as they are", error);
 		free(error);
 		return;
 	}
-	mutex_lock(&hosts->lock);
-	bool is_kept = hosts->pool && atomic_load_relaxed(&hosts->ending) == HOSTS_RUN;
-	if (is_kept) {
-		apply_list(hosts, list);
+	for (size_t i = 0; i < list->logins.n; ++i) { // before any host leaves: it may be the last one
+		if (!find_host(hosts, list->logins.logins[i].name)) {
+			add_host(hosts, &list->logins.logins[i]);
+		}
 	}
-	mutex_unlock(&hosts->lock);
-	if (!is_kept) {
-		free_list(list);
+	FP_HOLD(&hosts->lock);
+	for_each_host(hosts, host) {
+		if (host->login->kind != SSHLOGIN_LAUNCH) {
+			update_host(host, &list->logins);
+		}
 	}
+	hosts_limit_queues(hosts);
+	hosts_answer_requests(hosts);
 }
 
 void hosts_refresh_list(struct hosts *hosts) {

@@ -66,8 +66,7 @@ static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_reque
 	if (!request->tries || request->tries->n == 0) {
 		return 0;
 	}
-	for (size_t i = 0; i < hosts->n; ++i) {
-		const struct host *host = hosts->hosts[i];
+	for_each_host(hosts, host) {
 		if ((host->slots > 0 ? host->state != HOST_HELD : is_coming(host)) && may_use(host, request)) {
 			fewest = least(fewest, tries_on(host, request));
 		}
@@ -94,9 +93,29 @@ static bool is_reserved(const struct host *host, const struct hosts_request *req
 	return is;
 }
 
+// Whether the attempt is to wait for other hosts rather than take a slot of `best`. At first, hosts that are being connected count as if they had as
+// many slots, and attempts that wait for them as if each had one of these, unless there is work for all slots. With the lock.
+static bool waits_for_others(struct hosts *hosts, const struct host *best, const struct hosts_request *request) {
+	unsigned coming = 0, others = 0;
+	if (hosts->spread_until == 0) {
+		return false;
+	}
+	for_each_host(hosts, host) {
+		coming += is_coming(host) && may_use(host, request);
+	}
+	if (coming == 0) {
+		hosts->spread_until = request->binding ? hosts->spread_until : 0;
+		return false;
+	}
+	list_for_each_entry(&hosts->requests, const struct hosts_request, other, link) {
+		others += other != request && other->is_spread;
+	}
+	return best->used > others / coming && pool_demand(hosts->pool, coming * best->slots) < coming * best->slots;
+}
+
 // Of the hosts that have enough free slots and are not reserved for another attempt, returns the one with the greatest share of free slots; or
-// NULL. With the lock.
-static struct host *choose(const struct hosts *hosts, struct hosts_request *request) {
+// NULL, also if the attempt is to wait for hosts that are being connected. With the lock.
+static struct host *choose(struct hosts *hosts, struct hosts_request *request) {
 	struct host *best = NULL;
 	request->fewest = fewest_tries(hosts, request);
 	list_for_each_entry(&hosts->open, struct host, host, open) {
@@ -109,27 +128,8 @@ static struct host *choose(const struct hosts *hosts, struct hosts_request *requ
 			best = host;
 		}
 	}
-	return best;
-}
-
-// Whether the attempt is to wait for other hosts rather than take a slot of `best`. At first, hosts that are being connected count as if they had as
-// many slots, and attempts that wait for them as if each had one of these, unless there is work for all slots. With the lock.
-static bool waits_for_others(struct hosts *hosts, const struct host *best, const struct hosts_request *request) {
-	unsigned coming = 0, others = 0;
-	if (!hosts->pool || hosts->has_spread) {
-		return false;
-	}
-	for (size_t i = 0; i < hosts->n; ++i) {
-		coming += is_coming(hosts->hosts[i]) && may_use(hosts->hosts[i], request);
-	}
-	hosts->has_spread = coming == 0 && !request->binding;
-	if (coming == 0) {
-		return false;
-	}
-	list_for_each_entry(&hosts->requests, const struct hosts_request, other, link) {
-		others += other != request && other->is_spread;
-	}
-	return best->used > others / coming && pool_demand(hosts->pool, coming * best->slots) < coming * best->slots;
+	request->is_spread = best && !needs_several(request) && waits_for_others(hosts, best, request);
+	return request->is_spread ? NULL : best;
 }
 
 // Reserves a host for an attempt that needs several slots. Without that, attempts that need one slot would always be first. Returns whether the host
@@ -139,8 +139,7 @@ static bool reserve_host(struct hosts *hosts, struct hosts_request *request) {
 	if (before && before->slots > 0 && accepts(before, request)) {
 		return false;
 	}
-	for (size_t i = 0; i < hosts->n; ++i) {
-		const struct host *host = hosts->hosts[i];
+	for_each_host(hosts, host) {
 		bool fits = best && best->slots >= request->width, would_fit = host->slots >= request->width;
 		if (host->slots > 0 && accepts(host, request) && !is_reserved(host, request) &&
 		    (!best || (fits != would_fit ? would_fit : free_slots(host) > free_slots(best)))) {
@@ -151,11 +150,10 @@ static bool reserve_host(struct hosts *hosts, struct hosts_request *request) {
 	return before;
 }
 
-// The first of the hosts that the attempt may use, if it may use only some and none of these can be reached; else NULL. With the lock.
+// Returns the first of the hosts that the attempt may use, if none of these can be reached; else NULL. With the lock.
 static const struct sshlogin *find_unreachable(const struct hosts *hosts, const struct hosts_request *request) {
 	const struct sshlogin *gone = NULL;
-	for (size_t i = 0; request->binding && i < hosts->n; ++i) {
-		const struct host *host = hosts->hosts[i];
+	for_each_host(hosts, host) {
 		if (may_use(host, request)) {
 			bool is_unreachable = host->state == HOST_UNREACHABLE || host->state == HOST_ENDED;
 			if (!host->is_removed && (!is_unreachable || (host->was_up && hosts->machines == 0))) {
@@ -187,27 +185,12 @@ unsigned hosts_pilots_wanted(const struct hosts *hosts) {
 	return slots;
 }
 
-// As choose(), but returns NULL also if the attempt is to wait for hosts that are being connected. With the lock.
-static struct host *choose_spread(struct hosts *hosts, struct hosts_request *request) {
-	struct host *best = choose(hosts, request);
-	request->is_spread = best && !needs_several(request) && waits_for_others(hosts, best, request);
-	return request->is_spread ? NULL : best;
-}
-
-// Takes the request from those that wait. With the lock.
-static void stop_waiting(struct hosts *hosts, struct hosts_request *request) {
-	if (!list_is_empty(&request->link)) {
-		list_remove(&request->link);
-		add_slots(hosts, lends_slot(request) ? -(int)request->width : 0);
-	}
-}
-
 // Decides what becomes of the request. Returns false if it has to wait. With the lock.
 static bool answer(struct hosts *hosts, struct hosts_request *request) {
 	struct host *host = NULL;
 	if (atomic_load_relaxed(&hosts->ending) != HOSTS_RUN) {
 		request->answer = HOSTS_REFUSED;
-	} else if ((host = choose_spread(hosts, request))) {
+	} else if ((host = choose(hosts, request))) {
 		request->answer = HOSTS_PLACE;
 		request->place = (struct hosts_place){
 			.host = host, .login = host->node, .is_remote = host->node->kind != SSHLOGIN_LOCAL, .width = slots_needed(host, request),
@@ -217,7 +200,7 @@ static bool answer(struct hosts *hosts, struct hosts_request *request) {
 		if (!request->place.is_remote && options_watch_machine(hosts->options)) {
 			host->state = HOST_HELD; // until hosts_brake_here(): the load does not show it yet
 		}
-	} else if ((request->gone = find_unreachable(hosts, request))) {
+	} else if (request->binding && (request->gone = find_unreachable(hosts, request))) {
 		request->answer = HOSTS_UNREACHABLE;
 	} else {
 		return false;
@@ -232,7 +215,8 @@ void hosts_answer_requests(struct hosts *hosts) {
 		list_for_each_entry(&hosts->requests, struct hosts_request, request, link) {
 			if (answer(hosts, request)) {
 				again = again || lends_slot(request) || request->reserved;
-				stop_waiting(hosts, request);
+				list_remove(&request->link);
+				add_slots(hosts, lends_slot(request) ? -(int)request->width : 0);
 				pool_resume(request->worker); // the last use of the request
 			} else if (needs_several(request)) {
 				again = reserve_host(hosts, request) || again;
@@ -242,29 +226,25 @@ void hosts_answer_requests(struct hosts *hosts) {
 }
 
 bool hosts_request_place(struct hosts *hosts, struct hosts_request *request) {
+	FP_HOLD(&hosts->lock);
 	list_init(&request->link);
-	request->reserved = NULL;
-	mutex_lock(&hosts->lock);
-	bool is_answered = answer(hosts, request);
-	if (!is_answered) {
-		list_push_back(&hosts->requests, &request->link);
-		add_slots(hosts, lends_slot(request) ? (int)request->width : 0);
-		if (may_use_pilots(hosts, request)) {
-			hosts_starving(hosts);
-		}
-		if (needs_several(request)) {
-			(void)reserve_host(hosts, request); // none was reserved before
-		}
+	if (answer(hosts, request)) {
+		return true;
 	}
-	mutex_unlock(&hosts->lock);
-	return is_answered;
+	list_push_back(&hosts->requests, &request->link);
+	add_slots(hosts, lends_slot(request) ? (int)request->width : 0);
+	if (may_use_pilots(hosts, request)) {
+		hosts_starving(hosts);
+	}
+	if (needs_several(request)) {
+		(void)reserve_host(hosts, request); // none was reserved before
+	}
+	return false;
 }
 
 bool hosts_have_answered(struct hosts *hosts, const struct hosts_request *request) {
-	mutex_lock(&hosts->lock);
-	bool have = list_is_empty(&request->link);
-	mutex_unlock(&hosts->lock);
-	return have;
+	FP_HOLD(&hosts->lock);
+	return list_is_empty(&request->link);
 }
 
 // ---- how many slots there are ----
@@ -294,21 +274,20 @@ static unsigned target_slots(const struct host *host) {
 	return host->is_removed || host->offered == 0 ? 0 : (unsigned)u64_minus(given > 0 && may_give ? given : host->offered, host->stuck);
 }
 
-void host_set_slots(struct host *host, bool keeps) {
+void host_set_slots(struct host *host) {
 	struct hosts *hosts = host->hosts;
-	unsigned slots = target_slots(host), before = host->slots + host->excess, over = host->used > slots ? host->used - slots : 0;
-	bool changed = slots != host->slots;
-	host->slots = slots;
-	note_free(host);
-	host->excess = keeps || over < host->excess ? over : host->excess;
+	unsigned before = host->slots, pooled = host->pooled;
 	bool were_slots = hosts->slots > 0;
-	hosts->slots += host->slots + host->excess - before;
+	host->slots = target_slots(host);
+	host->pooled = host->slots > host->used ? host->slots : host->used;
+	note_free(host);
+	hosts->slots += host->slots - before;
 	if ((hosts->slots > 0) != were_slots) {
 		atomic_store_relaxed(were_slots ? &hosts->down_since : &hosts->up_since, now_ns());
 	}
 	hosts_answer_requests(hosts);
-	add_slots(hosts, (int)(host->slots + host->excess) - (int)before);
-	if (hosts->pool && hosts->machines == 0 && changed) {
+	add_slots(hosts, (int)host->pooled - (int)pooled);
+	if (host->slots != before) {
 		hosts_limit_queues(hosts);
 	}
 }
@@ -329,30 +308,26 @@ static void free_slots_of(const struct hosts_place *place) {
 	if (host->login->is_pilot && host->used == 0) {
 		host->idle_since = now_ns();
 	}
-	if (host->excess > 0) {
-		host_set_slots(host, /* keeps */ false);
+	if (host->pooled > host->slots) {
+		host_set_slots(host);
 	}
 	host_release_removed(host);
 	hosts_answer_requests(host->hosts);
 }
 
 void hosts_release_place(struct hosts *hosts, const struct hosts_place *place) {
-	mutex_lock(&hosts->lock);
+	FP_HOLD(&hosts->lock);
 	free_slots_of(place);
-	mutex_unlock(&hosts->lock);
 }
 
 void hosts_doubt_place(const struct hosts_place *place, bool begins) {
-	struct host *host = place->host;
-	mutex_lock(&host->hosts->lock);
 	if (begins) {
 		free_slots_of(place);
 	} else {
-		host->used += place->width; // until it is released, at once
-		note_free(host);
+		place->host->used += place->width; // until it is released, soon
+		note_free(place->host);
 	}
-	add_slots(host->hosts, begins ? (int)place->width : -(int)place->width);
-	mutex_unlock(&host->hosts->lock);
+	add_slots(place->host->hosts, begins ? (int)place->width : -(int)place->width);
 }
 
 uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until) {
@@ -365,9 +340,8 @@ uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t unti
 struct hosts_binding *hosts_bind(struct hosts *hosts, const struct sshlogin *login, const char *const *names, size_t n) {
 	struct hosts_binding *binding = NEW(struct hosts_binding);
 	*binding = (struct hosts_binding){.hosts = hosts, .login = login, .names = names, .nnames = n, .width = 1};
-	mutex_lock(&hosts->lock);
+	FP_HOLD(&hosts->lock);
 	list_push_back(&hosts->bindings, &binding->link);
-	mutex_unlock(&hosts->lock);
 	return binding;
 }
 
@@ -393,8 +367,8 @@ void hosts_limit_queues(const struct hosts *hosts) {
 	list_for_each_entry(&hosts->bindings, struct hosts_binding, binding, link) {
 		struct queue_attrs attrs = binding->attrs;
 		unsigned slots = 0;
-		for (size_t i = 0; i < hosts->n && binding->queue && hosts->pool; ++i) {
-			slots += hosts_binding_has(binding, hosts->hosts[i]) ? hosts->hosts[i]->slots : 0;
+		for_each_host(hosts, host) {
+			slots += hosts_binding_has(binding, host) ? host->slots : 0;
 		}
 		unsigned most = slots > binding->width ? slots / binding->width : 1;
 		attrs.max_parallel = attrs.max_parallel > 0 ? least(attrs.max_parallel, most) : most;
@@ -406,11 +380,10 @@ void hosts_limit_queues(const struct hosts *hosts) {
 
 void hosts_set_queue(struct hosts_binding *binding, struct queue *queue, const struct queue_attrs *attrs, unsigned width) {
 	if (binding) {
-		mutex_lock(&binding->hosts->lock);
+		FP_HOLD(&binding->hosts->lock);
 		binding->queue = queue;
 		binding->attrs = *attrs;
 		binding->width = width > 1 ? width : 1;
 		hosts_limit_queues(binding->hosts);
-		mutex_unlock(&binding->hosts->lock);
 	}
 }

@@ -14,99 +14,103 @@
 
 enum { THREADS = 4 };  // of the pool, that take turns on what is to be done here for jobs on other machines
 enum { FDS_OF_RUN = 64, FDS_OF_HOST = 4, FDS_OF_PIPE = 3, FDS_OF_FILES = 2 }; // descriptors: RUN for all the rest, PIPE and FILES for a job
-enum { SUSPEND_WAIT_S = 1, SPREAD_S = 1, NAMES_SHOWN = 3 }; // SPREAD_S: the first jobs are spread over machines that have not answered yet
+enum {
+	SUSPEND_WAIT_S = 1, NAMES_SHOWN = 3,
+	SPREAD_S = 1,         // the first jobs are spread over machines that have not answered yet
+	KILL_GRACE_MS = 2000, // for jobs on other machines, after HOSTS_KILL
+};
 
 // ---- attempts ----
 
-// An order to attempts on all machines, or (ORDER_NONE) a look at them.
-struct asked {
-	enum attempt_order order;
+// An order to attempts on all machines that have none as strong. Only ORDER_KILL is for clean-ups, too.
+struct order {
+	enum attempt_order how;
 	enum hosts_ending ending;      // the least that hosts.ending is to be
-	const void *origin;            // only the attempt of this origin; or NULL
-	bool spares_cleanup;           // not clean-ups
-	uint64_t limit, now, due;      // ORDER_EXPIRE: only attempts that have run for `limit`; `due`: when the next one will have
-	struct child_view *views;      // ORDER_NONE: what was seen of the attempts
-	size_t nviews, cap;
+	const void *origin;            // only to the attempt of this origin; or NULL
+	uint64_t limit, now, due;      // ORDER_EXPIRE: only to attempts that have run for `limit`; `due`: when the next one will have
 };
 
-// Orders that the attempt be stopped in that way, unless a stronger order was given before.
-static void order_attempt(struct host_attempt *attempt, enum attempt_order order) {
-	if (order > attempt->order) {
-		attempt->order = order;
+static void give_order(struct order *order, struct host_attempt *attempt) {
+	uint64_t due = attempt->start + order->limit;
+	if ((order->origin && attempt->config->origin != order->origin) || (attempt->is_cleanup && order->how != ORDER_KILL) ||
+	    attempt->order >= order->how || (order->how == ORDER_EXPIRE && attempt->start == 0)) {
+		return;
+	}
+	if (order->how == ORDER_EXPIRE && due > order->now) {
+		order->due = time_earlier(order->due, due);
+	} else {
+		attempt->order = order->how;
 		host_post(attempt->host);
 	}
 }
 
-static void ask(struct asked *asked, struct host_attempt *attempt) {
-	uint64_t due = attempt->start + asked->limit;
-	if ((asked->origin && attempt->sent->origin != asked->origin) || (asked->spares_cleanup && attempt->sent->cleanup)) {
-		return;
+// NULL-safe. Returns order->due.
+static uint64_t order_all(struct hosts *hosts, struct order *order) {
+	if (!hosts) {
+		return order->due;
 	}
-	if (asked->order == ORDER_NONE && attempt->state == ATTEMPT_STARTED && !attempt->talk) {
-		grow_array(&asked->views, &asked->cap, asked->nviews + 1, sizeof(*asked->views));
-		asked->views[asked->nviews++] = (struct child_view){
-			.pid = (pid_t)attempt->pid,
-			.host = attempt->host->node->name, // which lives as long as the run
-			.start = attempt->start,
-			.label = xstrdup(attempt->config->label ? attempt->config->label : ""), // the job may end while it is printed
-			.last = output_reader_last_line(attempt->config->output_reader),
-		};
-	} else if (asked->order != ORDER_EXPIRE || (attempt->start > 0 && due <= asked->now)) {
-		order_attempt(attempt, asked->order);
-	} else if (attempt->start > 0 && attempt->order < ORDER_EXPIRE) {
-		asked->due = time_earlier(asked->due, due);
+	FP_HOLD(&hosts->lock);
+	if (order->ending > atomic_load_relaxed(&hosts->ending)) {
+		atomic_store_relaxed(&hosts->ending, order->ending);
+		hosts->kill_at = order->ending == HOSTS_KILL ? now_ns() + (uint64_t)KILL_GRACE_MS * NS_PER_MS : TIME_NEVER;
+		hosts_answer_requests(hosts);
 	}
+	for_each_host(hosts, host) {
+		list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
+			give_order(order, attempt);
+		}
+	}
+	return order->due;
 }
 
-// NULL-safe.
-static void ask_all(struct hosts *hosts, struct asked *asked) {
+void hosts_terminate(struct hosts *hosts) {
+	order_all(hosts, &(struct order){.ending = HOSTS_TERMINATE, .how = ORDER_CANCEL});
+}
+
+void hosts_kill(struct hosts *hosts) {
+	order_all(hosts, &(struct order){.ending = HOSTS_KILL, .how = ORDER_KILL});
+}
+
+void hosts_cancel(struct hosts *hosts, const void *origin) {
+	order_all(hosts, &(struct order){.how = ORDER_CANCEL, .origin = origin});
+}
+
+uint64_t hosts_expire(struct hosts *hosts, uint64_t limit, uint64_t now) {
+	return order_all(hosts, &(struct order){.how = ORDER_EXPIRE, .limit = limit, .now = now, .due = TIME_NEVER});
+}
+
+void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg) {
+	struct child_view *views = NULL;
+	size_t n = 0, cap = 0;
 	if (!hosts) {
 		return;
 	}
 	mutex_lock(&hosts->lock);
-	if (asked->ending > atomic_load_relaxed(&hosts->ending)) {
-		atomic_store_relaxed(&hosts->ending, asked->ending);
-		hosts_answer_requests(hosts);
-	}
-	for (size_t i = 0; i < hosts->n; ++i) {
-		list_for_each_entry(&hosts->hosts[i]->attempts, struct host_attempt, attempt, link) {
-			ask(asked, attempt);
+	for_each_host(hosts, host) {
+		list_for_each_entry(&host->attempts, const struct host_attempt, attempt, link) {
+			if (attempt->state == ATTEMPT_STARTED && !attempt->talk) {
+				grow_array(&views, &cap, n + 1, sizeof(*views));
+				views[n++] = (struct child_view){
+					.pid = (pid_t)attempt->pid,
+					.host = host->node->name, // which lives as long as the run
+					.start = attempt->start,
+					.label = xstrdup(attempt->config->label ? attempt->config->label : ""), // the job may end while it is printed
+					.last = output_reader_last_line(attempt->config->output_reader),
+				};
+			}
 		}
 	}
 	mutex_unlock(&hosts->lock);
-}
-
-void hosts_terminate(struct hosts *hosts) {
-	ask_all(hosts, &(struct asked){.ending = HOSTS_TERMINATE, .order = ORDER_CANCEL, .spares_cleanup = true});
-}
-
-void hosts_kill(struct hosts *hosts) {
-	ask_all(hosts, &(struct asked){.ending = HOSTS_KILL, .order = ORDER_KILL});
-}
-
-void hosts_cancel(struct hosts *hosts, const void *origin) {
-	ask_all(hosts, &(struct asked){.order = ORDER_CANCEL, .origin = origin});
-}
-
-uint64_t hosts_expire(struct hosts *hosts, uint64_t limit, uint64_t now) {
-	struct asked asked = {.order = ORDER_EXPIRE, .spares_cleanup = true, .limit = limit, .now = now, .due = TIME_NEVER};
-	ask_all(hosts, &asked);
-	return asked.due;
-}
-
-void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg) {
-	struct asked asked = {.order = ORDER_NONE};
-	ask_all(hosts, &asked);
-	child_views_take(asked.views, asked.nviews, fn, arg);
+	child_views_take(views, n, fn, arg);
 }
 
 // With the lock.
 static bool are_suspended(const struct hosts *hosts) {
-	size_t i = 0;
-	while (i < hosts->n && host_is_suspended(hosts->hosts[i])) {
-		++i;
+	bool are = true;
+	for_each_host(hosts, host) {
+		are = are && host_is_suspended(host);
 	}
-	return i == hosts->n;
+	return are;
 }
 
 void hosts_suspend(struct hosts *hosts, bool begins) {
@@ -114,40 +118,37 @@ void hosts_suspend(struct hosts *hosts, bool begins) {
 		return;
 	}
 	uint64_t until = now_ns() + SUSPEND_WAIT_S * NS_PER_S;
-	mutex_lock(&hosts->lock);
+	FP_HOLD(&hosts->lock);
 	hosts->suspending = begins;
-	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i]->is_served) {
-			host_post(hosts->hosts[i]);
+	for_each_host(hosts, host) {
+		if (host->is_served) {
+			host_post(host);
 		}
 	}
 	while (begins && !are_suspended(hosts) && cond_wait_until(&hosts->changed, &hosts->lock, until)) {
 	}
-	mutex_unlock(&hosts->lock);
 }
 
 bool hosts_are_idle(struct hosts *hosts) {
 	bool idle = true;
-	if (!hosts) {
-		return true;
+	if (hosts) {
+		FP_HOLD(&hosts->lock);
+		for_each_host(hosts, host) {
+			idle = idle && list_is_empty(&host->attempts);
+		}
 	}
-	mutex_lock(&hosts->lock);
-	for (size_t i = 0; i < hosts->n; ++i) {
-		idle = idle && list_is_empty(&hosts->hosts[i]->attempts);
-	}
-	mutex_unlock(&hosts->lock);
 	return idle;
 }
 
 bool hosts_are_unreachable(struct hosts *hosts) {
-	mutex_lock(&hosts->lock);
-	bool none = hosts->machines == 0 && (!hosts->pilots || pilots_are_lost(hosts)); // with --onall each job fails by itself
-	for (size_t i = 0; i < hosts->n && none; ++i) {
-		const struct host *host = hosts->hosts[i];
-		none = host->login->is_pilot || host->state == HOST_ENDED || ((host_has_failed(host) || host->is_removed) && !host->was_up);
+	FP_HOLD(&hosts->lock);
+	for_each_host(hosts, host) {
+		bool is_gone = host->state == HOST_ENDED || ((host_has_failed(host) || host->is_removed) && !host->was_up);
+		if (!host->login->is_pilot && !is_gone) {
+			return false;
+		}
 	}
-	mutex_unlock(&hosts->lock);
-	return none;
+	return hosts->machines == 0 && (!hosts->pilots || pilots_are_lost(hosts)); // with --onall each job fails by itself
 }
 
 // ---- for people: the state of each machine, and for which of them a job waits ----
@@ -166,13 +167,11 @@ void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_vie
 	if (!hosts) {
 		return;
 	}
-	mutex_lock(&hosts->lock);
-	for (size_t i = 0; i < hosts->n; ++i) {
-		const struct host *host = hosts->hosts[i];
+	FP_HOLD(&hosts->lock);
+	for_each_host(hosts, host) {
 		FP_CLEANUP(buf_fini) struct buf says = BUF_INIT;
 		enum host_state state = state_of(host);
-		buf_adds(&says, texts[state]);
-		buf_adds(&says, state == HOST_HELD ? buf_str(&host->brake) : "");
+		buf_printf(&says, "%s%s", texts[state], state == HOST_HELD ? buf_str(&host->brake) : "");
 		if (host->slots > 0 || !host->login->is_pilot) {
 			fn(arg, &(struct host_view){
 				.name = host->login->name,
@@ -185,7 +184,6 @@ void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_vie
 			});
 		}
 	}
-	mutex_unlock(&hosts->lock);
 }
 
 static void show(void *arg FP_UNUSED, const struct host_view *view) {
@@ -211,10 +209,11 @@ static void describe_request(const struct hosts *hosts, const struct hosts_reque
 	} else {
 		buf_adds(out, "a slot on ");
 	}
-	for (size_t i = 0; request->binding && i < hosts->n; ++i) {
-		if (hosts_binding_has(request->binding, hosts->hosts[i]) && !hosts->hosts[i]->is_removed && n++ < NAMES_SHOWN) {
-			buf_adds(out, n > 1 ? " or " : "");
-			buf_adds(out, hosts->hosts[i]->login->name);
+	if (request->binding) {
+		for_each_host(hosts, host) {
+			if (hosts_binding_has(request->binding, host) && !host->is_removed && n++ < NAMES_SHOWN) {
+				buf_printf(out, "%s%s", n > 1 ? " or " : "", host->login->name);
+			}
 		}
 	}
 	if (n > NAMES_SHOWN) {
@@ -224,22 +223,19 @@ static void describe_request(const struct hosts *hosts, const struct hosts_reque
 }
 
 void hosts_describe_request(struct hosts *hosts, const struct hosts_request *request, struct buf *out) {
-	mutex_lock(&hosts->lock);
+	FP_HOLD(&hosts->lock);
 	describe_request(hosts, request, out);
-	mutex_unlock(&hosts->lock);
 }
 
 bool hosts_describe_limit(struct hosts *hosts, const char *queue, struct buf *out) {
-	bool is_theirs = false;
-	mutex_lock(&hosts->lock);
+	FP_HOLD(&hosts->lock);
 	list_for_each_entry(&hosts->bindings, struct hosts_binding, binding, link) {
-		if (!is_theirs && binding->queue && binding->attrs.max_parallel == 0 && strcmp(queue_name(binding->queue), queue) == 0) {
-			is_theirs = true;
+		if (binding->queue && binding->attrs.max_parallel == 0 && strcmp(queue_name(binding->queue), queue) == 0) {
 			describe_request(hosts, &(struct hosts_request){.width = binding->width, .binding = binding}, out);
+			return true;
 		}
 	}
-	mutex_unlock(&hosts->lock);
-	return is_theirs;
+	return false;
 }
 
 // ---- life ----
@@ -259,12 +255,11 @@ int hosts_open(const struct options *options, const struct context *context, uns
 		return 0;
 	}
 	struct hosts *hosts = *ret_hosts = NEW(struct hosts);
-	*hosts = (struct hosts){.options = options, .context = context, .here = here, .cwd = getcwd(NULL, 0)};
+	*hosts = (struct hosts){.options = options, .context = context, .here = here, .cwd = getcwd(NULL, 0), .kill_at = TIME_NEVER};
 	hosts->machines = !options->onall ? 0 : options->machines && options->machines < options->hosts.n ? options->machines : (unsigned)options->hosts.n;
 	hosts->self = realpath("/proc/self/exe", NULL);
 	hosts->self = hosts->self ? hosts->self : xstrdup("fairpar");
 	hosts->dot = find_dot(hosts->cwd);
-	hosts->base_dir = options->workdir && strcmp(options->workdir, ".") == 0 ? hosts->dot : options->workdir;
 	program_copy_find(hosts->self, &hosts->copy);
 	atomic_store_relaxed(&hosts->next_list_check, TIME_NEVER);
 	list_init(&hosts->bindings);
@@ -301,17 +296,16 @@ int hosts_open(const struct options *options, const struct context *context, uns
 
 unsigned hosts_estimate_slots(const struct hosts *hosts) {
 	unsigned slots = 0;
-	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
-		slots += hosts_slots_or_default(hosts, hosts->hosts[i]->login);
+	for_each_host(hosts, host) {
+		slots += hosts_slots_or_default(hosts, host->login);
 	}
 	return hosts->machines > 0 ? hosts->machines : slots;
 }
 
 void hosts_detach(struct hosts *hosts) {
 	if (hosts) {
-		mutex_lock(&hosts->lock);
+		FP_HOLD(&hosts->lock);
 		hosts->pool = NULL;
-		mutex_unlock(&hosts->lock);
 	}
 }
 
@@ -332,8 +326,7 @@ static void fit_descriptors(const struct hosts *hosts) {
 	size_t n = 0, nfit = 0;
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
 	rlim_t needed = FDS_OF_RUN + options->nbatch_files;
-	for (size_t i = 0; i < hosts->n; ++i) {
-		struct host *host = hosts->hosts[i];
+	for_each_host(hosts, host) {
 		if (!host->login->is_pilot && host->login->kind != SSHLOGIN_LOCAL) {
 			needed += FDS_OF_HOST + of_slot * hosts_slots_or_default(hosts, host->login);
 			bool fits = n++ == 0 || needed <= limit.rlim_cur;
@@ -366,14 +359,13 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wak
 	if (hosts->npilots > 0 && pilots_open(hosts) != 0) {
 		return diag_error("cannot start a thread for pilots: %s", strerror(errno));
 	}
-	mutex_lock(&hosts->lock);
-	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i]->state != HOST_ENDED) {
-			host_connect(hosts->hosts[i]);
+	hosts_starving(hosts);
+	FP_HOLD(&hosts->lock);
+	for_each_host(hosts, host) {
+		if (host->state != HOST_ENDED) {
+			host_connect(host);
 		}
 	}
-	mutex_unlock(&hosts->lock);
-	hosts_starving(hosts);
 	if (hosts->machines == 0 && options_hosts_have_file(hosts->options)) {
 		atomic_store_release(&hosts->next_list_check, now_ns()); // pairs with the exchange in hosts_refresh_list()
 	}
@@ -384,15 +376,15 @@ void hosts_close(struct hosts *hosts) {
 	if (!hosts) {
 		return;
 	}
-	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i]->is_served) {
-			host_files_clean_up(hosts->hosts[i]);
+	for_each_host(hosts, host) {
+		if (host->is_served) {
+			host_files_clean_up(host);
 		}
 	}
 	pilots_stop(hosts->pilots);
 	connections_close(hosts); // waits a moment for the ends of the launchers
-	for (size_t i = 0; i < hosts->n; ++i) {
-		host_free(hosts->hosts[i]);
+	for_each_host(hosts, host) {
+		host_free(host);
 	}
 	pilots_close(hosts);
 	free(hosts->hosts);

@@ -78,13 +78,11 @@ struct watch {
 // How a connection begins and ends: by steps of the connections' thread, none of which waits.
 //
 //   NONE -its turn has come-> LOOKUP -ssh-keygen is reaped-> NONE     (only where ssh may ask about the machine's key)
-//   NONE -its turn has come, the launcher is started-> BEGUN -hello-> UP -the worker was told to end-> RELEASED
-//   BEGUN, UP, RELEASED -lost, or not needed: the pipes are closed-> ENDING -SIGTERM-> KILLED
+//   NONE -its turn has come, the launcher is started-> BEGUN -the worker was told to end-> RELEASED
+//   BEGUN, RELEASED -lost, or not needed: the pipes are closed-> ENDING -SIGTERM-> KILLED
 //   ENDING, KILLED -the launcher is reaped-> NONE
 // In leaving ENDING it is known how the launcher ends: so the end is reported then, and jobs that it had are lost.
-enum connection_phase {
-	CONNECTION_NONE, CONNECTION_LOOKUP, CONNECTION_BEGUN, CONNECTION_UP, CONNECTION_RELEASED, CONNECTION_ENDING, CONNECTION_KILLED
-};
+enum connection_phase { CONNECTION_NONE, CONNECTION_LOOKUP, CONNECTION_BEGUN, CONNECTION_RELEASED, CONNECTION_ENDING, CONNECTION_KILLED };
 
 // A machine, from the list to its connection. When the connection is lost there is another one after a pause, which grows from 1 s to 60 s.
 //
@@ -107,7 +105,7 @@ struct host {
 	struct list open;            // of hosts.open
 	unsigned offered;            // slots of its worker, 0 while it is not connected, and of a pilot that is released
 	unsigned stuck;              // slots of its worker that are taken by jobs which were told to end and have not
-	unsigned excess;             // used slots beyond `slots`, after the list has lowered these: the pool has them until their jobs end
+	unsigned pooled;             // slots that the pool has for the host: `slots`, but those of which jobs use more until these end
 	const struct sshlogin *listed; // the newest entry of the list for the machine: says the number of slots and the groups
 	const struct sshlogin *node; // the node of a connected pilot, else `login`
 	uint64_t idle_since;         // of a pilot: when its last job ended
@@ -128,17 +126,12 @@ struct host {
 	struct launcher launcher;    // also ssh-keygen
 	struct watch out, err, in, end; // its descriptors
 	struct dispatcher_end *connection; // from BEGUN to ENDING, else NULL
-	struct {                     // of a connection that is ENDING
-		const char *why;         // NULL: how the launcher ends is the reason
-		bool was_up, bye, reports; // as host_down() has them; host_down() is to be called
-	} lost;
-	bool ended_jobs;             // the worker has ended jobs without being told to
 	bool sends_program;          // the machine has requested the program, and has not been sent all of it
 	uint64_t program_at;         // how much of it was sent, as program_copy_send() counts
 	struct list turn;            // of hosts.begun, or one of hosts.queues
 	uint64_t begun;              // since when it is in hosts.begun
 	enum { KEY_UNLOOKED, KEY_KNOWN, KEY_UNKNOWN } key; // whether ssh knows the key of the machine; if not, it may ask on the terminal
-	uint64_t now, retry_at, pause, kill_at, next_deadline; // next_deadline: when the time of the next attempt is over
+	uint64_t now, retry_at, pause, next_deadline; // next_deadline: when the time of the next attempt is over
 	uint64_t lost_at, bye_at;    // when a connection has ended last, and when a worker has said goodbye last (now_ns() time)
 	struct buf line;             // the line that the launcher is writing
 	char last_lines[2][LINE_BYTES]; // the last two lines that the launcher wrote before there was a worker, the last one second
@@ -181,9 +174,7 @@ struct hosts {
 	struct context *prompt_context; // of launchers that may prompt on the terminal: they ignore the terminal's signals, which this process answers
 	unsigned here;               // slots of this machine
 	uint64_t stop_takes;         // nanoseconds that --term-seq has to end a job
-	uint64_t spread_until;       // until this time (now_ns()) the first jobs are spread over the hosts, also those that are being connected
 	struct buf base;             // --basefile: paths with a NUL behind each
-	const char *base_dir;        // --basefile: the directory on the other machine, from --workdir; NULL: the worker's
 	struct pool *pool;           // NULL before hosts_attach() and after hosts_detach()
 	int wake_fd;                 // wakes the event loop
 	// The lock guards what follows, the hosts and their attempts, except what belongs to one thread. The connections' thread holds it in a step, but
@@ -192,14 +183,16 @@ struct hosts {
 	cond changed;                // broadcast when a worker was told to suspend its jobs
 	struct host **hosts;         // of the options, then the pilots, then those added later; under the lock since hosts_attach(), as `n` is
 	size_t n, cap;
-	unsigned slots;              // of all hosts together, as the pool has them
+	unsigned slots;              // of all hosts together
 	struct list open;            // the hosts with free slots
-	bool has_spread;             // that time has passed, or no host of the options is being connected for the first time
+	uint64_t spread_until;       // until this time (now_ns()) the first jobs are spread over the hosts, also those that are being connected; 0: no
+	                             // host of the options is being connected for the first time, or the time is over
 	struct list requests;        // those that wait for a place, the oldest first (host_places.c)
 	atomic_uint_least64_t down_since, up_since; // when the last host was lost, and when one was connected again; written under the lock
 	struct pilots *pilots;       // or NULL
 	struct connection_thread *connections; // NULL before hosts_attach()
 	bool closing;                // all connections are to be closed for good
+	uint64_t kill_at;            // when the connections to jobs that were killed, and have not ended, are closed (now_ns() time)
 	bool suspending;             // the workers are to suspend their jobs
 	// of the connections' thread
 	struct list begun;           // the hosts whose connection by ssh has begun, in that order, and has not been answered
@@ -220,6 +213,10 @@ struct hosts {
 	atomic_uint_least64_t next_list_check; // now_ns() time; TIME_NEVER: a thread is reading the list, or it cannot change
 	unsigned machines;           // --onall: the pool always has that many slots, and each host has one; else 0
 };
+
+// A loop over all hosts, to which none are added meanwhile.
+#define for_each_host(hosts_, at) \
+	for (struct host **at##_at = (hosts_)->hosts, *at; at##_at < (hosts_)->hosts + (hosts_)->n && (at = *at##_at, true); ++at##_at)
 
 extern char *const hosts_withheld[];
 
@@ -285,13 +282,13 @@ struct host_attempt {
 	struct host *host;
 	struct worker *worker;     // is resumed when there is something to do; NULL: a thread waits for it in file_talk_wait()
 	const struct hosts_place *place;
-	const struct child_config *config; // of the command; NULL: there is no command
+	const struct child_config *config; // of the command
 	const char *dir;           // of the command there, or NULL: the worker's
 	struct job_files *files;   // to be transferred, or NULL
 	// under hosts.lock
 	enum host_attempt_state state;
 	enum attempt_order order, order_sent;
-	const struct child_config *sent; // of the present step: says what may end the step early
+	bool is_cleanup;           // the present step is a transfer that only removes files
 	uint64_t number;           // of the present step on the connection; from 1, in the order of host_submit()
 	uint64_t start;            // since STARTED
 	int pid;                   // of its process on the other machine
@@ -306,36 +303,33 @@ struct host_attempt {
 	struct buf payload;
 	int in_fd;                 // the command's standard input to be read, or -1
 	struct watch in, more;     // of in_fd, armed while the worker takes more of it; of more_fd
-	struct result result;      // with `lost` LOST_UNSENT the step has never run (no connection, or the worker takes no more); with LOST_SILENT the
-	                           // connection was lost: it may have run, and how it ended is not known. Else how it ended
-	struct spawn_error error;
+	struct result result;      // of the step. With `lost` LOST_UNSENT it has never run (no connection, or the worker takes no more); with LOST_SILENT
+	                           // the connection was lost: it may have run, and how it ended is not known. Else how it ended
+	struct spawn_error error;  // of the command
 	// of the thread that has resumed it
 	enum host_attempt_step step;
 	bool runs, has_started;    // the command was sent; config->started() was called
 	bool wrote;                // output of the command was passed on
-	bool is_doubted;           // hosts_doubt_place() was called
 	struct pollfd input[2];    // our end of the input's pipe, and what says that there is more to write to it; see stdin_pipe_fill()
 	struct transfer *transfer; // that is under way, or NULL
 	struct result ended;       // the result so far
-	struct result transferred; // how the last transfer has ended
-	struct spawn_error spawn_error; // of the command
 	struct buf unsaid;         // why files could not be removed, which nobody is told
 };
 
 // Output is acknowledged in pieces of so many bytes. Few jobs write as much, so most need no frame for it.
 enum { OUTPUT_TAKEN = OUTPUT_WINDOW / 4 };
 
-// Appends the attempt to host.attempts, for its command, or (`talk`) for a conversation about files. `config`, borrowed until the end of the step,
-// says what may end the step early. Returns false if the step is refused because of hosts.ending.
-bool host_submit(struct host_attempt *attempt, const struct child_config *config, struct file_talk *talk);
+// Appends the attempt to host.attempts, for its command, or (`talk`) for a conversation about files. Returns false, with the outcome cancelled, if
+// the step is refused because of hosts.ending.
+bool host_submit(struct host_attempt *attempt, struct file_talk *talk, bool is_cleanup);
 
 // host_attempt_on_wake() notes that there is something to do for the attempt; host_resume_woken() then has all such attempts of the host
 // resumed. With the lock.
 void host_attempt_on_wake(struct host_attempt *attempt);
 void host_resume_woken(struct host *host);
 
-// Runs the command. Returns false if it waits for the machine; else true with the result.
-bool host_attempt_run(struct host_attempt *attempt, struct result *ret_result, struct spawn_error *ret_error);
+// Runs the command. Returns false if it waits for the machine; else true with attempt->result and attempt->error.
+bool host_attempt_run(struct host_attempt *attempt);
 
 // ---- host_files.c ----
 
@@ -344,7 +338,7 @@ void host_files_clean_up(struct host *host);
 
 // ---- host_places.c ----
 
-// With `begins`, frees the slots of a place while it is not known how its attempt ended (ATTEMPT_DOUBTED); else takes them back.
+// With `begins`, frees the slots of a place while it is not known how its attempt ended (ATTEMPT_DOUBTED); else takes them back. With the lock.
 void hosts_doubt_place(const struct hosts_place *place, bool begins);
 
 // Answers the requests that wait and need not wait any more. To be called after slots become free, a host changes its state, or the run begins to
@@ -354,9 +348,9 @@ void hosts_answer_requests(struct hosts *hosts);
 // Returns how many slots the waiting attempts that may use pilots need. With the lock.
 unsigned hosts_pilots_wanted(const struct hosts *hosts);
 
-// Sets the number of slots of the host by the list and its worker, to 0 if it is not connected or not in the list any more; and that of the pool
-// accordingly. `keeps`: if jobs use more slots than that, they keep them until they end (host.excess). With the lock, which hosts_detach() takes, too.
-void host_set_slots(struct host *host, bool keeps);
+// Sets the number of slots of the host by the list and its worker, to 0 if it takes no jobs or is not in the list any more; and that of the pool
+// accordingly (host.pooled). With the lock, which hosts_detach() takes, too.
+void host_set_slots(struct host *host);
 
 // The slots that the options give the machine, or else the number of this machine's slots.
 unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin *login);

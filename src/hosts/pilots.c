@@ -174,7 +174,7 @@ static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 			host_want(host, true);
 		} else if (order != PILOT_KEEP) {
 			host->offered = 0;
-			host_set_slots(host, /* keeps */ false);
+			host_set_slots(host);
 			host_want(host, false);
 		}
 		*ret_cancels = *ret_cancels || order == PILOT_CANCEL;

@@ -30,6 +30,12 @@ enum {
 
 enum { RUNS, STOPS, CLOSES };
 
+// Variables that change what Slurm's commands do for the arguments that they get here. (Other variables of squeue and scancel do not.)
+static char *const changing[] = {
+	"SQUEUE_ACCOUNT", "SQUEUE_LICENSES", "SQUEUE_PARTITION", "SQUEUE_QOS", "SQUEUE_STATES", "SCANCEL_ACCOUNT", "SCANCEL_BATCH", "SCANCEL_CRON",
+	"SCANCEL_HURRY", "SCANCEL_INTERACTIVE", "SCANCEL_PARTITION", "SCANCEL_QOS", "SCANCEL_STATE", "SCANCEL_WCKEY", NULL,
+};
+
 struct pilots {
 	struct hosts *hosts;
 	const char *name;          // of the pilots' jobs in Slurm
@@ -276,28 +282,6 @@ bool pilots_are_lost(const struct hosts *hosts) {
 
 // ---- life ----
 
-// The environment for Slurm's commands: without the variables that change what they print. The caller frees the array.
-static char **slurm_env(char *const *env) {
-	static const char *const changed[] = {"SQUEUE_", "SCANCEL_", "SLURM_TIME_FORMAT=", "LC_ALL="};
-	static char plain[] = "LC_ALL=C";
-	size_t n = 0, kept = 0;
-	while (env[n]) {
-		++n;
-	}
-	char **own = xcalloc(n + 2, sizeof(*own));
-	for (size_t i = 0; i < n; ++i) {
-		bool is_kept = true;
-		for (size_t k = 0; k < sizeof(changed) / sizeof(*changed); ++k) {
-			is_kept = is_kept && strncmp(env[i], changed[k], strlen(changed[k])) != 0;
-		}
-		if (is_kept) {
-			own[kept++] = env[i];
-		}
-	}
-	own[kept] = plain;
-	return own;
-}
-
 static void free_all(struct pilots *pilots) {
 	fd_close(&pilots->wake_fd);
 	fd_close(&pilots->stop_fd);
@@ -309,10 +293,11 @@ static void free_all(struct pilots *pilots) {
 }
 
 int pilots_open(struct hosts *hosts) {
+	static char plain[] = "LC_ALL=C", *const set[] = {plain, NULL};
 	struct pilots *pilots = NEW(struct pilots);
 	const struct options *options = hosts->options;
 	*pilots = (struct pilots){
-		.hosts = hosts, .name = options->pilot_name, .env = slurm_env(hosts->env), .wake_fd = wakeup_open(), .stop_fd = wakeup_open(),
+		.hosts = hosts, .name = options->pilot_name, .env = env_merge(hosts->env, set, changing), .wake_fd = wakeup_open(), .stop_fd = wakeup_open(),
 	};
 	snprintf(pilots->user, sizeof(pilots->user), "%ju", (uintmax_t)getuid());
 	pilot_policy_init(&pilots->policy, (unsigned)hosts->npilots, hosts_slots_or_default(hosts, &options->hosts.logins[hosts->first_pilot]));

@@ -221,13 +221,13 @@ static void end_turn(struct host *host) {
 	struct hosts *hosts = host->hosts;
 	if (!list_is_empty(&host->turn)) {
 		list_remove(&host->turn);
-		hosts->asking = hosts->asking == host ? NULL : hosts->asking;
 		call_next(hosts);
 	}
 }
 
 // Returns 0 if a connection may begin now, or if it is over ssh and the machine's key was not looked up, ssh-keygen may; it counts from then on. Else
-// returns when to ask again (now_ns() time, or TIME_NEVER: when the host is posted). Those for which ssh may ask about a key begin one by one.
+// returns when to ask again (now_ns() time, or TIME_NEVER: when the host is posted). One for which ssh may ask about a key stays the first in its
+// queue until it is answered: so these begin one by one.
 static uint64_t may_begin(struct host *host) {
 	struct hosts *hosts = host->hosts;
 	struct list *queue = &hosts->queues[host->key == KEY_UNKNOWN];
@@ -239,7 +239,7 @@ static uint64_t may_begin(struct host *host) {
 	if (list_is_empty(&host->turn)) {
 		list_push_back(queue, &host->turn);
 	}
-	if (queue->next != &host->turn || (host->key == KEY_UNKNOWN && hosts->asking)) {
+	if (queue->next != &host->turn) {
 		return TIME_NEVER;
 	}
 	for (struct list *other = hosts->begun.prev; other != &hosts->begun && n < BEGIN_MOST; other = other->prev) { // the youngest first
@@ -249,14 +249,13 @@ static uint64_t may_begin(struct host *host) {
 	if (at > host->now) {
 		return at;
 	}
-	list_remove(&host->turn);
-	list_push_back(&hosts->begun, &host->turn);
-	host->begun = host->now;
-	if (host->key != KEY_UNLOOKED) {
-		hosts->next_begin = host->now + hosts->options->ssh_delay;
-		hosts->asking = host->key == KEY_UNKNOWN ? host : hosts->asking;
+	hosts->next_begin = host->key == KEY_UNLOOKED ? hosts->next_begin : host->now + hosts->options->ssh_delay;
+	if (host->key != KEY_UNKNOWN) {
+		list_remove(&host->turn);
+		list_push_back(&hosts->begun, &host->turn);
+		host->begun = host->now;
+		call_next(hosts);
 	}
-	call_next(hosts);
 	return 0;
 }
 
@@ -660,12 +659,6 @@ static void send_attempt(struct host *host, struct host_attempt *attempt, bool b
 		channel_acknowledge(channel, attempt->number, attempt->taken);
 		attempt->taken = 0;
 	}
-	for (unsigned stream = 1; stream <= 2; ++stream) {
-		if (attempt->shut & ~attempt->shut_sent & stream) {
-			dispatcher_end_say(host->connection, FRAME_SHUT, attempt->number, stream);
-		}
-	}
-	attempt->shut_sent = attempt->shut;
 	channel_send_frames(channel, attempt->number, &attempt->outbox);
 	buf_reset(&attempt->outbox);
 	if (attempt->why) {
@@ -787,15 +780,14 @@ static void release_worker(struct host *host) {
 
 // Connects if that is wanted and its time has come. Returns when to look again.
 static uint64_t connect_if_due(struct host *host) {
-	bool wanted = host->wanted;
-	if (wanted && atomic_load_relaxed(&host->hosts->ending) != HOSTS_RUN) {
-		host->retry_at = TIME_NEVER; // no attempt may start any more
-	}
-	if (!wanted) {
+	if (!host->wanted) {
 		end_turn(host);
 		host->retry_at = host->pause = 0; // the next connection is not delayed by earlier failures
 		report_closed(host); // it may be a pilot that was not wanted any more before it began to connect
 		return TIME_NEVER;
+	}
+	if (atomic_load_relaxed(&host->hosts->ending) != HOSTS_RUN) {
+		return TIME_NEVER; // no attempt may start any more
 	}
 	if (host->now < host->retry_at) {
 		return host->retry_at;

@@ -50,7 +50,7 @@ bool host_submit(struct host_attempt *attempt, struct file_talk *talk, bool is_c
 		attempt->order = attempt->order_sent = ORDER_NONE;
 		attempt->start = 0;
 		attempt->taken = 0; // of the command's output, which may have ended before all of it was acknowledged
-		attempt->shut = attempt->shut_sent = 0;
+		buf_reset(&attempt->outbox); // of the last step
 		attempt->number = ++host->last_number;
 		list_push_back(&host->attempts, &attempt->link);
 		host_post(host);
@@ -88,19 +88,21 @@ static void fill_input(struct host_attempt *attempt) {
 	}
 }
 
-// Passes on output that has come from a stream. Returns false if nobody reads the output any more.
-static bool pass_on(const struct host_attempt *attempt, enum child_stream stream, const struct buf *bytes) {
+// Passes on output that has come from a stream. If nobody reads it any more, the worker is to be told so.
+static void pass_on(struct host_attempt *attempt, enum child_stream stream, const struct buf *bytes) {
 	const struct output_reader *reader = attempt->config->output_reader;
-	struct pool *pool = attempt->host->hosts->pool; // which is there as long as there are attempts
-	bool is_read = true;
+	struct hosts *hosts = attempt->host->hosts; // whose pool is there as long as there are attempts
 	if (bytes->len > 0 && reader) {
 		reader->take(reader->arg, stream, bytes->data, bytes->len);
-	} else if (bytes->len > 0) { // --ungroup
-		pool_add_threads(pool, 1); // who reads fairpar's output may be slow, or wait for another job
-		is_read = write_all((int)stream + 1, buf_str(bytes), bytes->len) == 0;
-		pool_add_threads(pool, -1);
+	} else if (bytes->len > 0 && !attempt->is_shut[stream]) { // --ungroup
+		pool_add_threads(hosts->pool, 1); // who reads fairpar's output may be slow, or wait for another job
+		attempt->is_shut[stream] = write_all((int)stream + 1, bytes->data, bytes->len) != 0;
+		pool_add_threads(hosts->pool, -1);
+		if (attempt->is_shut[stream]) {
+			FP_HOLD(&hosts->lock);
+			wire_write(&attempt->outbox, &(struct wire_frame){.type = FRAME_SHUT, .numbers = {0, (uint64_t)stream + 1}});
+		}
 	}
-	return is_read;
 }
 
 // Takes what the connections' thread has left for the attempt, and passes it on. Returns the attempt's state.
@@ -122,16 +124,14 @@ static enum host_attempt_state take(struct host_attempt *attempt) {
 	}
 	attempt->has_started = start > 0;
 	attempt->wrote = attempt->wrote || out.len + err.len > 0;
-	unsigned shut = attempt->shut; // which only this thread changes
-	shut |= shut & 1 || pass_on(attempt, STREAM_OUT, &out) ? 0 : 1;
-	shut |= shut & 2 || pass_on(attempt, STREAM_ERR, &err) ? 0 : 2;
+	pass_on(attempt, STREAM_OUT, &out);
+	pass_on(attempt, STREAM_ERR, &err);
 	if (out.len + err.len > 0 && state != ATTEMPT_ENDED) {
 		FP_HOLD(lock);
 		attempt->taken += out.len + err.len;
-		if (attempt->taken >= OUTPUT_TAKEN || shut != attempt->shut) {
+		if (attempt->taken >= OUTPUT_TAKEN || attempt->outbox.len > 0) {
 			host_post(attempt->host);
 		}
-		attempt->shut = shut;
 	}
 	return state;
 }

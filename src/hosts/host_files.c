@@ -81,7 +81,6 @@ static void transfer_free(struct host_attempt *attempt) {
 	file_copy_free(transfer->copy);
 	file_talk_fini(&transfer->talk);
 	buf_fini(&transfer->out);
-	buf_reset(&attempt->outbox);
 	free(transfer);
 	attempt->transfer = NULL;
 }

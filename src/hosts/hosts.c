@@ -280,18 +280,17 @@ int hosts_open(const struct options *options, const struct context *context, uns
 		.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = program && *program ? program : NULL, .self = hosts->self,
 		.term_seq = buf_str(&hosts->term_seq), .load = options->load, .memfree = options->memfree, .copy = &hosts->copy,
 	};
-	int result = 0;
-	for (size_t i = 0; i < options->hosts.n && result == 0; ++i) {
+	for (size_t i = 0; i < options->hosts.n; ++i) {
 		char *error;
 		struct host *host = host_new(hosts, &options->hosts.logins[i], &error);
-		result = host ? 0 : diag_error_free(error);
-		if (host) {
-			host_append(hosts, host);
-			hosts->first_pilot += !host->login->is_pilot; // pilots stand behind all other hosts
-			hosts->npilots += host->login->is_pilot;
+		if (!host) {
+			return diag_error_free(error);
 		}
+		host_append(hosts, host);
+		hosts->first_pilot += !host->login->is_pilot; // pilots stand behind all other hosts
+		hosts->npilots += host->login->is_pilot;
 	}
-	return result;
+	return 0;
 }
 
 unsigned hosts_estimate_slots(const struct hosts *hosts) {

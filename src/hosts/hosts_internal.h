@@ -196,8 +196,7 @@ struct hosts {
 	bool suspending;             // the workers are to suspend their jobs
 	// of the connections' thread
 	struct list begun;           // the hosts whose connection by ssh has begun, in that order, and has not been answered
-	struct list queues[2];       // those that wait for their turn; in the second, ssh may ask about their keys
-	const struct host *asking;   // the one of hosts.begun for which ssh may ask; or NULL
+	struct list queues[2];       // those that wait for their turn; in the second, ssh may ask about their keys, now about that of the first
 	uint64_t next_begin;         // --sshdelay: when the next connection may begin (now_ns() time)
 
 	size_t first_pilot, npilots; // index of the first pilot, and how many there are
@@ -294,10 +293,9 @@ struct host_attempt {
 	int pid;                   // of its process on the other machine
 	struct buf out[2];         // stdout and stderr that came and were not passed on yet: with what is passed on now, at most OUTPUT_WINDOW bytes
 	size_t taken;              // bytes that were passed on, and not acknowledged yet
-	unsigned shut, shut_sent;  // the streams that nobody reads any more, as bits 1 and 2; and those of which the worker was told
 	int more_fd;               // the attempt is to be resumed when this is readable, because there is more input; or -1
 	struct file_talk *talk;    // the step is a conversation about files; NULL: it is the command
-	struct buf outbox;         // frames of the conversation that are to be sent
+	struct buf outbox;         // frames of the step that are to be sent
 	const char *why;           // why a frame of the conversation was not allowed: then the connection is to be broken; or NULL
 	// owned by the connections' thread until ENDED, then by the attempt
 	struct buf payload;
@@ -310,6 +308,7 @@ struct host_attempt {
 	enum host_attempt_step step;
 	bool runs, has_started;    // the command was sent; config->started() was called
 	bool wrote;                // output of the command was passed on
+	bool is_shut[2];           // nobody reads the stream any more
 	struct pollfd input[2];    // our end of the input's pipe, and what says that there is more to write to it; see stdin_pipe_fill()
 	struct transfer *transfer; // that is under way, or NULL
 	struct result ended;       // the result so far

@@ -22,7 +22,7 @@ void pilot_policy_fini(struct pilot_policy *policy) {
 	free(policy->pilots);
 }
 
-unsigned pilots_in(const struct pilot_policy *policy, enum pilot_state state) {
+static unsigned pilots_in(const struct pilot_policy *policy, enum pilot_state state) {
 	unsigned n = 0;
 	for (unsigned i = 0; i < policy->n; ++i) {
 		n += policy->pilots[i].state == state;

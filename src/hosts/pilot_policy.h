@@ -65,8 +65,5 @@ void pilot_set_state(struct pilot_policy *policy, unsigned i, enum pilot_state s
 // To be called when Slurm's queue shows that none of the requests can ever be met. The next step cancels them.
 void pilots_cannot_start(struct pilot_policy *policy);
 
-// How many pilots are in that state.
-unsigned pilots_in(const struct pilot_policy *policy, enum pilot_state state);
-
 // Whether no pilot has ever come, and none will.
 bool pilots_are_hopeless(const struct pilot_policy *policy);

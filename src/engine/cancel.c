@@ -23,29 +23,6 @@ static bool queue_can_cancel(const struct queue *queue) {
 	return queue->fair.backlog > 0 || queue->nfront > 0 || queue_reserver(queue);
 }
 
-struct queued_item *reservation_cancel(struct worker *reserver, struct deferred *deferred) {
-	struct pool *pool = reserver->pool;
-	struct group *group = reserver->group;
-	struct queue *queue = reserver->reserved_queue;
-	uint64_t now = pool_now(pool);
-	struct queued_item *item = reserver->item;
-	if (reserver->extra > 0) {
-		fair_widen_back(&group->fair, &queue->fair, reserver->extra, now, now);
-		reserver->extra = 0;
-	}
-	fair_give_back(&group->fair, &queue->fair, reserver->facts.picked, now);
-	worker_return_token(reserver, queue, now);
-	reserver->item = NULL;
-	reserver->reserved_queue = NULL;
-	group->reserver = NULL;
-	--pool->queued;
-	if (reserver->runner->parked && !reserver->runner->woken) {
-		idle_push(reserver->runner);
-	}
-	group_wake(pool, group, deferred);
-	return item;
-}
-
 // ---- cancelled ----
 
 // Takes the items of the queue that were brought forward.
@@ -93,46 +70,41 @@ static uint64_t drop_all(struct queue *queue, struct list *items) {
 // Drops the items; without the lock. Returns how many.
 static uint64_t cancelled_drop(struct pool *pool, struct cancelled *cancelled) {
 	struct queue *queue = cancelled->queue;
-	struct deferred deferred = DEFERRED_INIT;
 	uint64_t n = drop_all(queue, &cancelled->items);
 	while (!list_is_empty(&cancelled->extents)) {
 		struct extent *extent = list_entry(cancelled->extents.next, struct extent, link);
 		size_t bytes = extent_read(pool, extent, SIZE_MAX, &cancelled->items);
-		mutex_lock(&pool->lock);
+		struct deferred deferred = pool_enter(pool);
 		pool->spilled -= bytes;
 		extent_free(pool, extent, &deferred);
-		mutex_unlock(&pool->lock);
+		pool_leave(&deferred);
 		n += drop_all(queue, &cancelled->items);
 	}
 	n += drop_all(queue, &cancelled->tail);
 	verify(n == cancelled->nitems);
-	mutex_lock(&pool->lock);
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	--queue->pins;
 	queue_note_low(queue, &deferred);
 	queue_check_removal(queue, &deferred);
-	pool_notice(pool, &deferred);
-	pool_leave(pool, &deferred);
 	return n;
 }
 
 // ---- cancel and shut down ----
 
 uint64_t pool_cancel(struct pool *pool, struct queue *queue) {
-	struct deferred deferred = DEFERRED_INIT;
 	struct cancelled cancelled;
-	mutex_lock(&pool->lock);
+	struct deferred deferred = pool_enter(pool);
 	bool any = !queue->removed && queue_can_cancel(queue);
 	if (any) {
 		queue_cancel(queue, &cancelled, &deferred);
 	}
-	pool_leave(pool, &deferred);
+	pool_leave(&deferred);
 	return any ? cancelled_drop(pool, &cancelled) : 0;
 }
 
 uint64_t pool_shutdown(struct pool *pool) {
-	struct deferred deferred = DEFERRED_INIT;
 	size_t n = 0;
-	mutex_lock(&pool->lock);
+	struct deferred deferred = pool_enter(pool);
 	struct cancelled *cancelled = xcalloc(pool->nqueues + 1, sizeof(cancelled[0]));
 	if (!pool->shut) {
 		pool->shut = true;
@@ -146,9 +118,8 @@ uint64_t pool_shutdown(struct pool *pool) {
 	waiting_wake(pool);
 	bool last = pool->nqueues == 0 && !pool->idle_claimed;
 	pool->idle_claimed = pool->idle_claimed || last;
-	pool_notice(pool, &deferred);
 	++pool->callers; // [E7], also while dropping
-	pool_leave(pool, &deferred);
+	pool_leave(&deferred);
 	uint64_t dropped = 0;
 	for (size_t i = 0; i < n; ++i) {
 		dropped += cancelled_drop(pool, &cancelled[i]);

@@ -30,7 +30,7 @@ static void queue_remove(struct pool *pool, struct queue *queue) {
 	if (pool->config.hooks.removed) {
 		pool->config.hooks.removed(pool->config.hooks.arg, queue, queue->submitted);
 	}
-	mutex_lock(&pool->lock);
+	struct deferred deferred = pool_enter(pool);
 	--pool->nqueues;
 	bool last = pool->nqueues == 0 && !pool->idle_claimed;
 	if (last) {
@@ -43,43 +43,15 @@ static void queue_remove(struct pool *pool, struct queue *queue) {
 		queue->pins = 0;
 		queue->next_removed = queue; // tells pool_queue_close() that the hook has returned: the last close frees the queue
 	}
-	struct deferred deferred = DEFERRED_INIT;
-	pool_notice(pool, &deferred);
-	pool_leave(pool, &deferred);
+	pool_leave(&deferred);
 	if (last) {
 		pool_become_idle(pool);
 	}
 }
 
-// The removed queues that a thread still has to report to hooks.removed.
-struct removal {
-	struct pool *pool;
-	struct queue *queues;
-};
-
-static void remove_all(struct pool *pool, struct queue *queues) {
-	static _Thread_local struct removal *current;
-	if (current && current->pool == pool) { // we are inside hooks.removed: the outer call reports them [E5]
-		struct queue *last = queues;
-		while (last->next_removed) {
-			last = last->next_removed;
-		}
-		last->next_removed = current->queues;
-		current->queues = queues;
-		return;
-	}
-	struct removal mine = {.pool = pool, .queues = queues}, *outer = current;
-	current = &mine;
-	while (mine.queues) {
-		struct queue *queue = mine.queues;
-		mine.queues = queue->next_removed; // before the queue is freed
-		queue_remove(pool, queue);
-	}
-	current = outer;
-}
-
 // Calls the hooks. Deferred actions that follow from them are added to `more`.
-static void deferred_call(struct pool *pool, const struct deferred *deferred, struct deferred *more) {
+static void deferred_call(const struct deferred *deferred, struct deferred *more) {
+	struct pool *pool = deferred->pool;
 	const struct pool_hooks *hooks = &pool->config.hooks;
 	if (deferred->spill_error && hooks->trouble) {
 		hooks->trouble(hooks->arg, "spill", deferred->spill_error);
@@ -106,15 +78,16 @@ static void deferred_call(struct pool *pool, const struct deferred *deferred, st
 	if (deferred->low_all && hooks->low) {
 		hooks->low(hooks->arg, NULL);
 	}
-	if (deferred->removed) {
-		remove_all(pool, deferred->removed);
+	for (struct queue *queue = deferred->removed, *next; queue; queue = next) {
+		next = queue->next_removed; // before the queue is freed
+		queue_remove(pool, queue);
 	}
 }
 
-void deferred_run(struct pool *pool, struct deferred *deferred) {
+void deferred_run(struct deferred *deferred) {
 	while (deferred->any) {
 		struct deferred now = *deferred;
-		*deferred = (struct deferred)DEFERRED_INIT;
+		*deferred = (struct deferred)DEFERRED_INIT(now.pool);
 		for (int group = 0; group < 2; ++group) {
 			if (now.wake[group]) {
 				cond_signal(&now.wake[group]->wake);
@@ -124,18 +97,25 @@ void deferred_run(struct pool *pool, struct deferred *deferred) {
 			}
 		}
 		fd_close(&now.close_fd);
-		deferred_call(pool, &now, deferred);
+		deferred_call(&now, deferred);
 	}
 }
 
-void pool_leave(struct pool *pool, struct deferred *deferred) {
+struct deferred pool_enter(struct pool *pool) {
+	mutex_lock(&pool->lock);
+	return (struct deferred)DEFERRED_INIT(pool);
+}
+
+void pool_leave(struct deferred *deferred) {
+	struct pool *pool = deferred->pool;
+	pool_notice(pool, deferred);
 	if (!deferred->any) {
 		mutex_unlock(&pool->lock);
 		return;
 	}
 	++pool->callers; // [E7]
 	mutex_unlock(&pool->lock);
-	deferred_run(pool, deferred);
+	deferred_run(deferred);
 	mutex_lock(&pool->lock);
 	if (--pool->callers == 0 && pool->quit) {
 		cond_broadcast(&pool->idle_cond);

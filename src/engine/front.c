@@ -61,6 +61,13 @@ void front_add(struct front *front) {
 	queue->nfront += !front->worker;
 }
 
+void front_add_item(struct queue *queue, struct queued_item *item) {
+	struct front *front = NEW(struct front);
+	*front = (struct front){.queue = queue, .item = item};
+	front_add(front);
+	++queue->pool->queued;
+}
+
 void front_remove(struct front *front) {
 	struct queue *queue = front->queue;
 	list_remove(&front->link);

@@ -115,14 +115,6 @@ bool timer_claim(struct runner *runner) {
 	return true;
 }
 
-static void note_wake(struct runner *runner, struct deferred *deferred) {
-	struct pool *pool = runner->pool;
-	runner->woken = true;
-	++pool->wakes;
-	deferred->wake[runner->group == &pool->groups[1]] = runner;
-	runner->group->waking = deferred->any = true;
-}
-
 // True if the group may have one more thread.
 static bool may_start_thread(const struct pool *pool, const struct group *group, bool for_timer) {
 	bool is_full = group->running >= group->fair.slots;
@@ -132,24 +124,31 @@ static bool may_start_thread(const struct pool *pool, const struct group *group,
 	return group->nthreads < most && (group->nthreads < group->thread_limit || group->nthreads <= threads_away(group));
 }
 
-static void wake_thread(struct pool *pool, struct group *group, bool resumes, bool has_work, struct deferred *deferred) {
+bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *deferred) {
+	bool resumes = !list_is_empty(&group->resumed), has_work = false;
+	if (group->waking || !(resumes || (has_work = group_has_work(pool, group)) || needs_timer(pool, group))) {
+		return false;
+	}
 	if (pool->asker && !resumes && (pool->asker->group == group || !group_is_for_last(group))) {
 		if (group_is_for_last(group)) {
 			pool_ask_again(pool);
 		}
-		return;
+		return true;
 	}
 	bool for_timer = !resumes && !has_work; // no item may start: wakes the timer, to wake earlier, or a thread, to become the timer
 	bool for_reserver = !resumes && has_work && group_is_for_reserver(group);
 	bool takes_timer = !group->idle || (for_timer && group->timer);
 	struct runner *runner = for_reserver ? group->reserver->runner : takes_timer ? group->timer : group->idle;
 	if (for_reserver && !runner->parked) {
-		return; // the reserver will look by itself
+		return true; // the reserver will look by itself
 	}
 	if (runner) {
 		group->idle = runner == group->idle ? runner->below : group->idle;
 		group->timer = runner == group->timer ? NULL : group->timer;
-		note_wake(runner, deferred);
+		runner->woken = true;
+		++pool->wakes;
+		deferred->wake[group == &pool->groups[1]] = runner;
+		group->waking = deferred->any = true;
 	} else if (may_start_thread(pool, group, for_timer)) {
 		++group->nthreads;
 		deferred->start[group == &pool->groups[1]] = runner_create(pool, group);
@@ -157,14 +156,6 @@ static void wake_thread(struct pool *pool, struct group *group, bool resumes, bo
 	} else if (resumes && pool->asker && pool->asker->group == group) {
 		pool_ask_again(pool); // no other thread is there: it takes the resumed item
 	}
-}
-
-bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *deferred) {
-	bool resumes = !list_is_empty(&group->resumed), has_work = false;
-	if (group->waking || !(resumes || (has_work = group_has_work(pool, group)) || needs_timer(pool, group))) {
-		return false;
-	}
-	wake_thread(pool, group, resumes, has_work, deferred);
 	return true;
 }
 
@@ -178,6 +169,35 @@ void group_wake(struct pool *pool, struct group *group, struct deferred *deferre
 void groups_wake(struct pool *pool, struct deferred *deferred) {
 	group_wake(pool, &pool->groups[0], deferred);
 	group_wake(pool, &pool->groups[1], deferred);
+}
+
+void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now) {
+	if (worker->token_due > 0 && queue->fair.due == worker->token_due) {
+		fair_set_due(&queue->group->fair, &queue->fair, now, now);
+	}
+}
+
+struct queued_item *reservation_cancel(struct worker *reserver, struct deferred *deferred) {
+	struct pool *pool = reserver->pool;
+	struct group *group = reserver->group;
+	struct queue *queue = reserver->reserved_queue;
+	uint64_t now = pool_now(pool);
+	struct queued_item *item = reserver->item;
+	if (reserver->extra > 0) {
+		fair_widen_back(&group->fair, &queue->fair, reserver->extra, now, now);
+		reserver->extra = 0;
+	}
+	fair_give_back(&group->fair, &queue->fair, reserver->facts.picked, now);
+	worker_return_token(reserver, queue, now);
+	reserver->item = NULL;
+	reserver->reserved_queue = NULL;
+	group->reserver = NULL;
+	--pool->queued;
+	if (reserver->runner->parked && !reserver->runner->woken) {
+		idle_push(reserver->runner);
+	}
+	group_wake(pool, group, deferred);
+	return item;
 }
 
 // ---- threads ----
@@ -194,13 +214,12 @@ static bool any_item_goes_on(const struct pool *pool) {
 }
 
 // To be called when a thread could not be started (EAGAIN: the system allows no more threads). The group goes on with the threads it has, if one of
-// them can take items; a reserver's takes those that are resumed, if there is no other [E18]. If none can, the start is tried again when an item ends
-// or is resumed; if there is no such item, fairpar ends with a message.
+// them can take items. If only the reserver's is there for items that are resumed, its item goes to the front instead [E18]. If none can, the start is
+// tried again when an item ends or is resumed; if there is no such item, fairpar ends with a message.
 static void runner_not_started(struct runner *runner, int error, struct deferred *deferred) {
 	struct pool *pool = runner->pool;
 	struct group *group = runner->group;
 	mutex_lock(&pool->lock);
-	const struct worker *reserver = group->reserver;
 	runner->started = false;
 	spare_give(runner->worker);
 	group->waking = false;
@@ -209,12 +228,10 @@ static void runner_not_started(struct runner *runner, int error, struct deferred
 	if (!alone) {
 		group->thread_limit = group->nthreads;
 		group_wake_thread(pool, group, deferred); // a thread may have parked while this start was on its way
-	} else if (reserver && !list_is_empty(&group->resumed)) {
+	} else if (group->reserver && !list_is_empty(&group->resumed)) {
 		alone = false;
-		group->reserver_serves = true;
-		if (reserver->runner->parked && !reserver->runner->woken) {
-			note_wake(reserver->runner, deferred);
-		}
+		struct queue *queue = group->reserver->reserved_queue;
+		front_add_item(queue, reservation_cancel(group->reserver, deferred));
 	} else {
 		pool->thread_retry = group;
 		alone = !any_item_goes_on(pool) && (!pool->groups[0].reserver || front_first(&pool->groups[0]));

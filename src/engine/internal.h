@@ -82,7 +82,6 @@ struct group {
 	struct runner *idle;     // stack of parked threads
 	struct runner *timer;    // parked thread outside of the stack that wakes at `timer_due`, for a queue with a rate [E14]; or NULL
 	struct list resumed;     // workers whose items are RESUMED, the first one first [E18]
-	bool reserver_serves;    // no thread is to be had for them but the reserver's
 	struct worker *spares;   // stack of workers without an item and without a thread
 	uint64_t timer_due;
 	uint64_t released;       // time of the last fair_release()
@@ -103,7 +102,6 @@ struct runner {
 	struct pool *pool;
 	struct group *group;
 	struct worker *worker;   // for which it looks for an item, or runs one; only the thread changes it
-	struct worker *aside;    // the reserver, to which the thread comes back from a resumed item; or NULL
 	struct runner *below;    // the next one in the idle stack
 	cond wake;
 	bool woken;
@@ -132,7 +130,7 @@ enum work_state {
 struct worker {
 	struct pool *pool;
 	struct group *group;
-	struct runner *runner;   // whose `worker` or `aside` it is; NULL: none
+	struct runner *runner;   // whose `worker` it is; NULL: none
 	struct worker *below;    // the next one in group->spares
 	struct list resumed;     // in group->resumed
 	unsigned index;          // its index in pool->workers
@@ -259,6 +257,7 @@ struct pool {
 
 // Deferred actions: what is left to do once the lock is given back.
 struct deferred {
+	struct pool *pool;
 	bool any;                // one of the other fields is set
 	struct runner *wake[2], *start[2]; // by group
 	struct queue *removed;
@@ -272,7 +271,7 @@ struct deferred {
 	int spill_error;         // for hooks.trouble
 };
 
-#define DEFERRED_INIT {.close_fd = -1}
+#define DEFERRED_INIT(of_pool) {.pool = (of_pool), .close_fd = -1}
 
 #define DEMAND_ANY UINT64_MAX // pool.demand_known while hooks.starving is not to be called: at first, and from each call to the next pool_demand()
 
@@ -306,6 +305,8 @@ struct front *front_first(const struct group *group);
 
 // Puts an entry at the end of the front, or a last item before all others. Its queue is pinned until front_remove().
 void front_add(struct front *front);
+// As front_add(), with a new entry for the item, which is in no list.
+void front_add_item(struct queue *queue, struct queued_item *item);
 void front_remove(struct front *front);
 
 // Returns how many slots the entries of the front wait for, without those that max_parallel, a rate or a pause keeps back.
@@ -361,6 +362,13 @@ void idle_push(struct runner *runner);
 // Takes a spare worker of the group, or makes one; and gives it back when it has no item.
 struct worker *spare_take(struct pool *pool, struct group *group);
 void spare_give(struct worker *worker);
+
+// Gives back the token of the worker's item, which is not going to run, unless another item has taken the next token.
+void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now);
+
+// Takes the item that waits for its slots away from the reserver, which then looks for other work. The queue gets back what it was charged. Returns
+// the item, which is the caller's.
+struct queued_item *reservation_cancel(struct worker *reserver, struct deferred *deferred);
 
 // Makes the thread, which is about to park, the group's timer if it needs one and has none. Returns whether it did.
 bool timer_claim(struct runner *runner);
@@ -438,10 +446,12 @@ void names_fini(struct pool *pool);
 void queue_note_low(struct queue *queue, struct deferred *deferred);
 
 // Runs the deferred actions; without the lock. They may lead to others, which are run too.
-void deferred_run(struct pool *pool, struct deferred *deferred);
+void deferred_run(struct deferred *deferred);
 
-// Gives the lock back and runs the deferred actions; for threads from outside.
-void pool_leave(struct pool *pool, struct deferred *deferred);
+// For threads from outside. pool_enter() takes the lock; pool_leave() gives the lock back and runs the deferred actions, by FP_CLEANUP() at the end of
+// a block.
+struct deferred pool_enter(struct pool *pool);
+void pool_leave(struct deferred *deferred);
 
 // Has hooks.low(NULL) called if there is room again for a submission that was refused.
 void pool_notice(struct pool *pool, struct deferred *deferred);
@@ -453,12 +463,3 @@ void pool_become_idle(struct pool *pool);
 
 // A thread's main function.
 void *runner_main(void *arg);
-
-// Gives back the token of the worker's item, which is not going to run, unless another item has taken the next token.
-void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now);
-
-// ---- cancel.c ----
-
-// Takes the item that waits for its slots away from the reserver, which then looks for other work. The queue gets back what it was charged. Returns
-// the item, which is the caller's.
-struct queued_item *reservation_cancel(struct worker *reserver, struct deferred *deferred);

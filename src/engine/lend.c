@@ -7,9 +7,8 @@
 
 // ---- lending ----
 
-void pool_lend(struct pool *pool, struct worker *worker) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+static void lend(struct worker *worker, struct deferred *deferred) {
+	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	struct queue *queue = worker->queue;
 	verify(queue);
@@ -27,16 +26,18 @@ void pool_lend(struct pool *pool, struct worker *worker) {
 		fair_done(&group->fair, &queue->fair, now);
 	}
 	worker->lending = LENDS;
-	group_wake(pool, group, &deferred);
+	group_wake(pool, group, deferred);
 	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker looks for work now, which would report that
-		pool->surplus_reported = deferred.surplus = deferred.any = true;
+		pool->surplus_reported = deferred->surplus = deferred->any = true;
 	}
-	pool_leave(pool, &deferred);
 }
 
-void pool_reclaim(struct pool *pool, struct worker *worker, bool waits) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+void pool_lend(struct pool *pool, struct worker *worker) {
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
+	lend(worker, &deferred);
+}
+
+static void reclaim(struct worker *worker, bool waits) {
 	if (worker->lending != KEEPS && !waits) {
 		front_give_back(worker);
 	} else if (worker->lending == LENDS) {
@@ -44,43 +45,42 @@ void pool_reclaim(struct pool *pool, struct worker *worker, bool waits) {
 		worker->back = (struct front){.queue = worker->queue, .worker = worker};
 		front_add(&worker->back);
 	}
+}
+
+void pool_reclaim(struct pool *pool, struct worker *worker, bool waits) {
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
+	reclaim(worker, waits);
 	group_wake(pool, worker->group, &deferred);
-	pool_leave(pool, &deferred);
 }
 
 bool worker_keeps_slots(struct worker *worker) {
-	mutex_lock(&worker->pool->lock);
-	bool keeps = worker->lending == KEEPS;
-	mutex_unlock(&worker->pool->lock);
-	return keeps;
+	FP_HOLD(&worker->pool->lock);
+	return worker->lending == KEEPS;
 }
 
 // ---- waiting for something else than slots ----
 
 void worker_wait_begin(struct worker *worker) {
-	struct pool *pool = worker->pool;
-	mutex_lock(&pool->lock);
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(worker->pool);
 	++worker->group->waiting;
 	++worker->queue->holds; // before the slots are lent, which the next item of the queue would take
 	queue_set_pause(worker->queue);
-	mutex_unlock(&pool->lock);
-	pool_lend(pool, worker);
+	lend(worker, &deferred);
 }
 
 void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	struct queue *queue = worker->queue;
-	struct deferred deferred = DEFERRED_INIT;
-	pool_reclaim(pool, worker, /* waits */ refusal); // before the queue goes on, behind this item
-	mutex_lock(&pool->lock);
+	struct deferred deferred = pool_enter(pool);
+	reclaim(worker, /* waits */ refusal); // before the queue goes on, behind this item
 	--group->waiting;
 	--queue->holds;
 	queue->limit_left = pool_now(pool);
 	queue->limit_why = why;
 	queue_set_pause(queue);
 	group_wake(pool, group, &deferred);
-	pool_leave(pool, &deferred);
+	pool_leave(&deferred);
 	mutex_lock(&pool->lock);
 	// a pool that was shut may lose all of its slots for good. The load pairs with begin_termination()
 	while (worker->lending != KEEPS && (!pool->shut || group->fair.slots > 0) && !atomic_load_acquire(refusal)) {
@@ -98,18 +98,12 @@ void waiting_wake(struct pool *pool) {
 
 // ---- one item ----
 
-// Takes the item with that id from wherever it waits, except in the front, for a new entry of the front. Returns NULL if it is not found.
-static struct front *take_item(struct queue *queue, uint64_t id, struct deferred *deferred) {
+// Takes the item with that id from wherever it waits, except in the front. Returns NULL if it is not found.
+static struct queued_item *take_item(struct queue *queue, uint64_t id, struct deferred *deferred) {
 	const struct group *group = queue->group;
 	struct worker *reserver = group->reserver;
 	bool holds = reserver && reserver->reserved_queue == queue && reserver->id == id;
-	struct queued_item *item = holds ? reservation_cancel(reserver, deferred) : queue_take_id(queue, id);
-	if (!item) {
-		return NULL;
-	}
-	struct front *front = NEW(struct front);
-	*front = (struct front){.queue = queue, .item = item};
-	return front;
+	return holds ? reservation_cancel(reserver, deferred) : queue_take_id(queue, id);
 }
 
 static struct front *find_front(const struct queue *queue, uint64_t id) {
@@ -122,16 +116,13 @@ static struct front *find_front(const struct queue *queue, uint64_t id) {
 }
 
 bool pool_bring_forward(struct pool *pool, struct queue *queue, uint64_t id) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	bool found = queue->nfront > 0 && find_front(queue, id);
-	struct front *front = found || queue->removed ? NULL : take_item(queue, id, &deferred);
-	if (front) {
-		front_add(front);
-		++pool->queued;
+	struct queued_item *item = found || queue->removed ? NULL : take_item(queue, id, &deferred);
+	if (item) {
+		front_add_item(queue, item);
 		queue_note_low(queue, &deferred);
 	}
 	group_wake(pool, queue->group, &deferred);
-	pool_leave(pool, &deferred);
-	return found || front;
+	return found || item;
 }

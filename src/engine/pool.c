@@ -21,8 +21,7 @@
 //      wait; at most max_parallel items of a queue run. Enforced by group_has_work(), worker_widen(), front_settle(), fair.c.
 // [E5] A queue is removed exactly once: when it is closed, and nothing of it is queued, runs or is in use (`pins`).
 //      Each event that ends one of these calls queue_check_removal(), which sets `removed` under the lock. Its memory
-//      lives until its openers have closed it too. A queue that is removed by what hooks.removed does is reported by
-//      the same thread once that hook has returned: a long chain of queues that cancel one another needs no long stack.
+//      lives until its openers have closed it too.
 // [E6] hooks.idle is called exactly once, as the last call: `nqueues` counts a queue until its hook has returned, and an item's queue cannot be
 //      removed. So `nqueues` reaches 0 when nothing is left; idle_claimed is set in the same critical section, and from then on no queue can be
 //      opened.
@@ -74,12 +73,12 @@
 //      is PENDING exactly if pool_resume() was not called since its run or resume began; else it is RESUMED, at the end of group->resumed. Both change
 //      under the lock (runner_let_go(), pool_resume()), so the call comes either before, and is seen, or after. Only runner_take() takes a worker out
 //      of the list, so an item is on one thread at most, and is resumed once for all calls since. A group with a resumed item and a thread that is
-//      parked, or may be started, is hungry [E3], whatever holds its other items: runner_find() looks at group->resumed first, and wake_thread() heeds
+//      parked, or may be started, is hungry [E3], whatever holds its other items: runner_find() looks at group->resumed first, and group_wake_thread() heeds
 //      neither the asker nor the reserver for it. A thread is there in the end: each non-lending item that runs counts as one thread in
 //      may_start_thread() at least, each lending one that has or needs a thread as one more (threads_away()), also beyond slots that were taken away;
 //      with pool_bound_threads() the threads within the bound come back when their items end or are pending. If the only thread that is not away is
-//      the asker, it leaves hooks.gate for the item, and keeps the permission that it may have got. If no thread is to be had but the reserver's, that
-//      one takes the item and comes back (runner->aside): the reserver may be waiting for the slots of this very item.
+//      the asker, it leaves hooks.gate for the item, and keeps the permission that it may have got. If no thread is to be had but the reserver's, its
+//      wide item waits in the front instead, and the thread takes the resumed item: the wide one may be waiting for the slots of this very item.
 
 #include "engine/internal.h"
 
@@ -118,23 +117,19 @@ void pool_bound_threads(struct pool *pool, unsigned threads) {
 }
 
 void pool_add_threads(struct pool *pool, int more) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	if (pool->bound > 0) {
 		verify(more >= 0 || pool->bound > (unsigned)-more);
 		pool->bound += (unsigned)more;
 		group_wake(pool, &pool->groups[0], &deferred);
 	}
-	pool_leave(pool, &deferred);
 }
 
 void pool_start(struct pool *pool) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	pool->started = true;
 	pool->dispatches = !pool->paused;
 	groups_wake(pool, &deferred);
-	pool_leave(pool, &deferred);
 }
 
 void pool_destroy(struct pool *pool) {
@@ -218,9 +213,8 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 		list_push_back(&items, &item->link);
 		need += item_bytes(item);
 	}
-	struct deferred deferred = DEFERRED_INIT;
 	enum submit_status status = SUBMIT_CLOSED;
-	mutex_lock(&pool->lock);
+	struct deferred deferred = pool_enter(pool);
 	bool room = !queue_takes(queue, from) || storage_make_room(pool, need, &deferred);
 	if (queue_takes(queue, from)) { // asked again, as the lock may have been given back
 		if (!room && !from) {
@@ -233,7 +227,7 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 			group_wake(pool, queue->group, &deferred);
 		}
 	}
-	pool_leave(pool, &deferred);
+	pool_leave(&deferred);
 	list_for_each_entry(&items, struct queued_item, item, link) { // those that were not taken
 		free(item);
 	}
@@ -259,24 +253,20 @@ void pool_queue_set_last_item(struct pool *pool, struct queue *queue, const stru
 }
 
 void pool_queue_want(struct pool *pool, struct queue *queue) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	queue->low_armed = true;
 	if (!queue->removed) {
 		queue_note_low(queue, &deferred);
 	}
-	pool_leave(pool, &deferred);
 }
 
 size_t pool_queue_bytes(struct pool *pool, struct queue *queue) {
-	mutex_lock(&pool->lock);
-	size_t bytes = queue->bytes;
-	mutex_unlock(&pool->lock);
-	return bytes;
+	FP_HOLD(&pool->lock);
+	return queue->bytes;
 }
 
 unsigned pool_queue_slots(struct pool *pool, struct queue *queue, unsigned *ret_lacks) {
-	mutex_lock(&pool->lock);
+	FP_HOLD(&pool->lock);
 	const struct group *group = queue->group;
 	const struct fair_queue *fair = &queue->fair;
 	unsigned limit = fair->limit > 0 ? fair->limit : UINT32_MAX;
@@ -285,15 +275,13 @@ unsigned pool_queue_slots(struct pool *pool, struct queue *queue, unsigned *ret_
 	unsigned free = taken < group->fair.slots ? group->fair.slots - (unsigned)taken : 0;
 	unsigned room = fair->running < limit ? limit - fair->running : 0;
 	*ret_lacks = queue->bytes > 0 ? 0 : 1 + (free < room ? free : room);
-	mutex_unlock(&pool->lock);
 	return slots;
 }
 
 // ---- close, wait ----
 
 void pool_queue_close(struct pool *pool, struct queue *queue) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	verify(queue->opens > 0);
 	--queue->opens;
 	if (queue->opens == 0) {
@@ -303,80 +291,66 @@ void pool_queue_close(struct pool *pool, struct queue *queue) {
 			queue_shut(queue, &deferred);
 		}
 	}
-	pool_notice(pool, &deferred);
-	pool_leave(pool, &deferred);
 }
 
 bool pool_wait_idle(struct pool *pool, uint64_t deadline) {
-	mutex_lock(&pool->lock);
-	bool in_time = true;
-	while (!pool->idle && in_time) {
-		in_time = cond_wait_until(&pool->idle_cond, &pool->lock, deadline);
+	FP_HOLD(&pool->lock);
+	while (!pool->idle && cond_wait_until(&pool->idle_cond, &pool->lock, deadline)) {
 	}
-	bool idle = pool->idle;
-	mutex_unlock(&pool->lock);
-	return idle;
+	return pool->idle;
 }
 
 // ---- change and ask ----
 
 void pool_pause(struct pool *pool, bool paused) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	pool->paused = paused;
 	pool->dispatches = pool->started && !paused && !pool->passing;
 	groups_wake(pool, &deferred);
 	waiting_wake(pool);
-	pool_leave(pool, &deferred);
 }
 
-// Sets the number of slots. Gives the lock back.
-static void set_capacity(struct pool *pool, unsigned slots) {
-	struct deferred deferred = DEFERRED_INIT;
+static void set_capacity(struct pool *pool, unsigned slots, struct deferred *deferred) {
 	pool->groups[0].fair.slots = slots;
 	pool->most_slots = slots > pool->most_slots ? slots : pool->most_slots;
-	groups_wake(pool, &deferred);
+	groups_wake(pool, deferred);
 	if (slots == 0) {
 		waiting_wake(pool);
 	}
-	pool_leave(pool, &deferred);
 }
 
 void pool_set_slots(struct pool *pool, unsigned slots) {
-	mutex_lock(&pool->lock);
-	set_capacity(pool, slots);
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
+	set_capacity(pool, slots, &deferred);
 }
 
 void pool_add_slots(struct pool *pool, int more) {
-	mutex_lock(&pool->lock);
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	unsigned had = pool->groups[0].fair.slots;
 	verify(more >= 0 || had >= (unsigned)-more);
-	set_capacity(pool, had + (unsigned)more);
+	set_capacity(pool, had + (unsigned)more, &deferred);
 }
 
 unsigned pool_demand(struct pool *pool, unsigned most) {
-	mutex_lock(&pool->lock);
+	FP_HOLD(&pool->lock);
 	unsigned n = (unsigned)group_demand(pool, &pool->groups[0], most);
 	if (pool->config.hooks.starving && n < most && n < pool->demand_known) {
 		pool->demand_known = n;
 	}
-	mutex_unlock(&pool->lock);
 	return n;
 }
 
 unsigned pool_drop_surplus(struct pool *pool) {
-	mutex_lock(&pool->lock);
+	FP_HOLD(&pool->lock);
 	struct group *group = &pool->groups[0];
 	unsigned n = !group_wants(group) && group->fair.slots > group->running ? group->fair.slots - group->running : 0;
 	group->fair.slots -= n;
 	pool->surplus_reported = false;
-	mutex_unlock(&pool->lock);
 	return n;
 }
 
 void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	bool long_running = queue->attrs.long_running; // cannot change: its items belong to one group
 	queue->attrs = *attrs;
 	queue->attrs.long_running = long_running;
@@ -388,7 +362,6 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 		queue_set_rate(queue, attrs);
 		group_wake(pool, queue->group, &deferred);
 	}
-	pool_leave(pool, &deferred);
 }
 
 // Returns how many items have begun and not ended: each has a slot number.
@@ -401,7 +374,7 @@ static uint64_t pool_items(const struct pool *pool) {
 }
 
 void pool_stat(struct pool *pool, struct pool_stat *ret_stat) {
-	mutex_lock(&pool->lock);
+	FP_HOLD(&pool->lock);
 	*ret_stat = (struct pool_stat){
 		.queued = pool->queued,
 		.running = pool_items(pool) - pool->groups[1].running - pool->groups[0].lending - pool->groups[1].lending,
@@ -414,7 +387,6 @@ void pool_stat(struct pool *pool, struct pool_stat *ret_stat) {
 		.mem_bytes = pool->item_mem,
 		.spilled_bytes = pool->spilled,
 	};
-	mutex_unlock(&pool->lock);
 }
 
 // ---- what each queue has, and why its next item has not started ----

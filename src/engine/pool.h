@@ -104,8 +104,8 @@ struct pool_hooks {
 	// The queue has fewer than its low_water bytes queued, or (queue NULL) there is room again after SUBMIT_FULL.
 	// Armed by a submission or by pool_queue_want(); called at most once for each arming. Must not block.
 	void (*low)(void *arg, struct queue *queue);
-	// The queue was closed and its last item is done; it has had `submitted` items in all. The queue is gone after the call. The hook may cancel and
-	// close other queues; queues that are removed by that are reported after it has returned.
+	// The queue was closed and its last item is done; it has had `submitted` items in all. The queue is gone after the call. The hook closes no other
+	// queue: that one might be removed before the call has returned.
 	void (*removed)(void *arg, struct queue *queue, uint64_t submitted);
 	// Under the pool's lock: must not call the pool, block, allocate or format.
 	void (*trace)(void *arg, const struct service *service);
@@ -226,8 +226,8 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
                                size_t n) FP_NODISCARD;
 
 // Cancels what is queued (not what runs): each item is dropped when the call returns. An item that waits for the slots
-// it needs is still queued. Returns how many. From any thread, also from a running item (of this or another queue) and from
-// hooks.removed of another queue; the caller has the queue open, or knows otherwise that it is not removed meanwhile.
+// it needs is still queued. Returns how many. From any thread, also from a running item (of this or another queue); the caller has
+// the queue open, or knows otherwise that it is not removed meanwhile.
 uint64_t pool_cancel(struct pool *pool, struct queue *queue);
 
 // Cancels what is queued in all queues and closes them; the pool takes nothing more, also not from running items, which end by

@@ -71,41 +71,36 @@ static void open_once_more(struct queue *queue) {
 }
 
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user) {
-	struct queue *queue = NULL;
-	mutex_lock(&pool->lock);
-	if (!pool->shut) {
-		uint32_t number = name_number(pool, name);
-		queue = pool->names[number].queue;
-		queue = queue ? queue : queue_create(pool, number, attrs, user);
-		open_once_more(queue);
-	}
-	mutex_unlock(&pool->lock);
-	if (!queue) {
+	FP_HOLD(&pool->lock);
+	if (pool->shut) {
 		errno = ESHUTDOWN;
+		return NULL;
 	}
+	uint32_t number = name_number(pool, name);
+	struct queue *queue = pool->names[number].queue;
+	queue = queue ? queue : queue_create(pool, number, attrs, user);
+	open_once_more(queue);
 	return queue;
 }
 
 struct queue *pool_queue_find(struct pool *pool, const char *name) {
-	mutex_lock(&pool->lock);
+	FP_HOLD(&pool->lock);
 	uint32_t number = map_get(&pool->name_numbers, name, strlen(name));
 	struct queue *queue = pool->shut || number == MAP_NONE ? NULL : pool->names[number].queue;
 	if (queue) {
 		open_once_more(queue);
 	}
-	mutex_unlock(&pool->lock);
 	return queue;
 }
 
 bool queue_ref(struct pool *pool, struct queue *queue) {
-	mutex_lock(&pool->lock);
-	bool takes = !pool->shut;
-	if (takes) {
-		verify(!queue->removed);
-		open_once_more(queue);
+	FP_HOLD(&pool->lock);
+	if (pool->shut) {
+		return false;
 	}
-	mutex_unlock(&pool->lock);
-	return takes;
+	verify(!queue->removed);
+	open_once_more(queue);
+	return true;
 }
 
 // ---- close and remove ----

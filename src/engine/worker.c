@@ -57,8 +57,7 @@ static void runner_park(struct runner *runner) {
 void pool_resume(struct worker *worker) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	verify(worker->queue);
 	if (worker->state == RUNNING) {
 		worker->state = RESUMED_EARLY;
@@ -68,17 +67,9 @@ void pool_resume(struct worker *worker) {
 		list_push_back(&group->resumed, &worker->resumed);
 		group_wake_thread(pool, group, &deferred);
 	}
-	pool_leave(pool, &deferred);
 }
 
-// Has the thread work for another worker from now on, which has no thread: the one that it has put aside, or a spare one.
-static void runner_go_back(struct runner *runner) {
-	runner->worker = runner->aside ? runner->aside : spare_take(runner->pool, runner->group);
-	runner->worker->runner = runner;
-	runner->aside = NULL;
-}
-
-// Leaves the item, which has returned WORK_PENDING, with its worker.
+// Leaves the item, which has returned WORK_PENDING, with its worker. The thread works for a spare worker from now on.
 static void runner_let_go(struct runner *runner) {
 	struct worker *worker = runner->worker;
 	struct group *group = runner->group;
@@ -91,23 +82,18 @@ static void runner_let_go(struct runner *runner) {
 		worker->state = PENDING;
 		group->lending_pending += worker->lending != KEEPS;
 	}
-	runner_go_back(runner);
+	runner->worker = spare_take(runner->pool, group);
+	runner->worker->runner = runner;
 }
 
-// Has the thread work for the worker whose item was resumed first. Its own worker has no item and becomes a spare; but a reserver, whose thread takes
-// a resumed item only if no other thread is to be had, is put aside. Returns whether there was a worker for it.
+// Has the thread work for the worker whose item was resumed first; its own worker, which has no item, becomes a spare. A reserver's thread takes no
+// resumed item. Returns whether there was a worker for it.
 static FP_INLINE bool runner_take(struct runner *runner) {
 	struct group *group = runner->group;
-	bool reserves = group->reserver == runner->worker;
-	if (list_is_empty(&group->resumed) || (reserves && !group->reserver_serves)) {
+	if (list_is_empty(&group->resumed) || group->reserver == runner->worker) {
 		return false;
 	}
-	group->reserver_serves = false;
-	if (reserves) {
-		runner->aside = runner->worker;
-	} else {
-		spare_give(runner->worker);
-	}
+	spare_give(runner->worker);
 	runner->worker = list_entry(group->resumed.next, struct worker, resumed);
 	list_remove(&runner->worker->resumed);
 	runner->worker->runner = runner;
@@ -386,12 +372,6 @@ static void worker_learn(struct worker *worker, struct queue *queue, enum work_s
 	fair_learn(fair, &queue->fair, median_get(queue->lengths));
 }
 
-void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now) {
-	if (worker->token_due > 0 && queue->fair.due == worker->token_due) {
-		fair_set_due(&queue->group->fair, &queue->fair, now, now);
-	}
-}
-
 // Ends an item that still lends its slots, and so is in no count already [E12].
 static void finish_lender(struct worker *worker, struct queue *queue, uint64_t now) {
 	if (worker->lending == RETURNS) {
@@ -477,14 +457,13 @@ static enum work_status worker_run(struct worker *worker) {
 void *runner_main(void *arg) {
 	struct runner *runner = arg;
 	struct pool *pool = runner->pool;
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
+	struct deferred deferred = pool_enter(pool);
 	runner->group->waking = false;
 	runner->may_start = !pool->config.hooks.gate;
 	while (runner_find(runner, &deferred)) {
 		mutex_unlock(&pool->lock);
 		if (deferred.any) {
-			deferred_run(pool, &deferred);
+			deferred_run(&deferred);
 		}
 		struct worker *worker = runner->worker;
 		enum work_status status = worker->queue ? worker_run(worker) : WORK_OK;
@@ -493,14 +472,10 @@ void *runner_main(void *arg) {
 			runner_let_go(runner);
 		} else if (worker->queue) {
 			worker_finish(worker, status, &deferred);
-			if (runner->aside) {
-				spare_give(worker);
-				runner_go_back(runner);
-			}
 		}
 		if (deferred.any) { // before the next item, which may run for long
 			mutex_unlock(&pool->lock);
-			deferred_run(pool, &deferred);
+			deferred_run(&deferred);
 			mutex_lock(&pool->lock);
 		}
 	}
@@ -527,12 +502,9 @@ unsigned worker_width(const struct worker *worker) {
 }
 
 void worker_pass(struct worker *worker) {
-	struct pool *pool = worker->pool;
-	struct deferred deferred = DEFERRED_INIT;
-	if (pool->config.one_by_one) {
-		mutex_lock(&pool->lock);
+	if (worker->pool->config.one_by_one) {
+		FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(worker->pool);
 		let_pass(worker, &deferred);
-		pool_leave(pool, &deferred);
 	}
 }
 

@@ -491,13 +491,11 @@ static void test_last_item_not_paused(void) {
 
 // ---- cancelling from inside ----
 
-enum { CHAIN = 20000 };
-
-static struct queue *chain[CHAIN];
+static struct queue *cancelled;
 
 static enum work_status cancel_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	(void)worker, (void)data, (void)size;
-	check_equal(pool_cancel(pool, chain[0]), 100);
+	check_equal(pool_cancel(pool, cancelled), 100);
 	check_equal(pool_cancel(pool, queue), 2); // its own, but not itself
 	atomic_add_relaxed(&seen.ran, 1);
 	return WORK_OK;
@@ -507,51 +505,19 @@ static void test_cancel_from_item(void) {
 	static const struct work_type type = {.name = "cancel", .run = cancel_run};
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL);
-	chain[0] = open_queue("b", NULL);
+	cancelled = open_queue("b", NULL);
 	submit(a, &type, 1);
 	submit(a, &count_type, 2);
-	submit(chain[0], &count_type, 100);
+	submit(cancelled, &count_type, 100);
 	pool_start(pool);
 	pool_queue_close(pool, a);
 	while (atomic_load_relaxed(&seen.removed) == 0) {
 		sched_yield();
 	}
-	pool_queue_close(pool, chain[0]);
+	pool_queue_close(pool, cancelled);
 	close_pool();
 	check_seen(ran, 1);
 	check_seen(dropped, 102);
-}
-
-static _Atomic int chain_depth;
-
-// Each queue's removal cancels and closes the next: what a failed batch does to those that need it.
-static void chain_removed(void *arg, struct queue *queue, uint64_t submitted) {
-	on_removed(arg, queue, submitted);
-	check_equal(atomic_add_relaxed(&chain_depth, 1), 0);
-	size_t i = (size_t)(uintptr_t)queue_user(queue);
-	if (i + 1 < CHAIN) {
-		check_equal(pool_cancel(pool, chain[i + 1]), 1);
-		pool_queue_close(pool, chain[i + 1]);
-	}
-	atomic_fetch_sub(&chain_depth, 1);
-}
-
-static void test_cancel_chain(void) {
-	config.hooks.removed = chain_removed;
-	open_pool(1);
-	struct queue_attrs paused = {.weight = 1, .paused = true};
-	for (size_t i = 0; i < CHAIN; ++i) {
-		char name[16];
-		snprintf(name, sizeof(name), "%zu", i);
-		chain[i] = pool_queue_open(pool, name, i ? &paused : &plain, (void *)(uintptr_t)i);
-		submit(chain[i], &count_type, 1);
-	}
-	pool_start(pool);
-	pool_queue_close(pool, chain[0]); // its worker does all the rest
-	close_pool();
-	check_seen(ran, 1);
-	check_seen(dropped, CHAIN - 1);
-	check_seen(removed, CHAIN);
 }
 
 int main(int argc, char *argv[]) {
@@ -579,7 +545,6 @@ int main(int argc, char *argv[]) {
 		TEST("the last item of a paused queue runs", test_paused_last_item),
 		TEST("no pause keeps it from running", test_last_item_not_paused),
 		TEST("an item can cancel another queue and its own", test_cancel_from_item),
-		TEST("20,000 queues cancel one another from hook to hook", test_cancel_chain),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -543,7 +543,7 @@ static void test_reserver(void) {
 }
 
 #ifdef FAIRPAR_FAULTS
-// No other thread can be had: the reserver's takes the resumed item, and comes back.
+// No other thread can be had than the reserver's: its item waits in the front, and the thread takes the resumed item.
 static void test_reserver_alone(void) {
 	setenv("FAIRPAR_FAULT", "thread:2+:EAGAIN", 1);
 	config.hooks.reserving = on_reserving;

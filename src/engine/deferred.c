@@ -1,4 +1,4 @@
-// What is done once the pool's lock was given back: waking and starting threads, calling hooks.
+// What is done once the pool's lock was given back: waking threads, calling hooks.
 
 #include "engine/internal.h"
 
@@ -56,6 +56,9 @@ static void deferred_call(const struct deferred *deferred, struct deferred *more
 	if (deferred->spill_error && hooks->trouble) {
 		hooks->trouble(hooks->arg, "spill", deferred->spill_error);
 	}
+	if (deferred->thread_error && hooks->trouble) {
+		hooks->trouble(hooks->arg, "threads", deferred->thread_error);
+	}
 	if (deferred->low) {
 		if (hooks->low) {
 			hooks->low(hooks->arg, deferred->low);
@@ -91,9 +94,6 @@ void deferred_run(struct deferred *deferred) {
 		for (int group = 0; group < 2; ++group) {
 			if (now.wake[group]) {
 				cond_signal(&now.wake[group]->wake);
-			}
-			if (now.start[group]) {
-				runner_start(now.start[group], deferred);
 			}
 		}
 		fd_close(&now.close_fd);

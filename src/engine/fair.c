@@ -702,16 +702,12 @@ static void release(struct fair *fair, struct fair_queue *queue, uint32_t items,
 	place(fair, queue, now);
 }
 
-void fair_done(struct fair *fair, struct fair_queue *queue, uint64_t now) {
-	release(fair, queue, 1, 0, 0, 0, now);
+void fair_done(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
+	release(fair, queue, 1, extra, 0, 0, now);
 }
 
 void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now) {
 	release(fair, queue, 1, 0, 1, start, now);
-}
-
-void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
-	release(fair, queue, 0, extra, 0, 0, now);
 }
 
 void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now) {

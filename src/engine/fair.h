@@ -7,7 +7,7 @@
 // An item's life: fair_arrive -> fair_pick -> fair_done or fair_give_back; or fair_arrive -> fair_withdraw.
 // An item that stands for several is charged for the others by fair_charge, between fair_pick and fair_done.
 // An item that lends its slots for a while: fair_pick -> fair_done -> fair_resume -> fair_done.
-// An item that takes several slots, a wide one: fair_pick -> fair_widen -> fair_narrow -> fair_done, or
+// An item that takes several slots, a wide one: fair_pick -> fair_widen -> fair_done, or
 // fair_pick -> fair_widen -> fair_widen_back -> fair_give_back.
 //
 // A queue may have a rate: a token bucket that holds one token. Each pick takes the token, and until the next token comes the queue is
@@ -187,8 +187,8 @@ typedef bool fair_filter_fn(const void *arg, const struct fair_queue *queue);
 // strictly by priority: a lower one gets no turns. In the heap of a tier only about FAIR_PEEK_MAX queues are examined.
 struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter, const void *arg, uint64_t now);
 
-// An item picked before has ended.
-void fair_done(struct fair *fair, struct fair_queue *queue, uint64_t now);
+// An item picked before has ended, or lends its slots: one, and the `extra` ones of fair_widen().
+void fair_done(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
 // An item picked at `start` needed no slot after all: like fair_done(), but the queue also gets back what it was charged.
 void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now);
@@ -199,9 +199,6 @@ void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64
 // An item picked before takes `extra` more slots: that many turns are charged at once, or under time the slot-time as it passes. The item still
 // counts as one for the limit. May be called more than once for an item.
 void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
-
-// A wide item takes `extra` slots less, because it is about to be done. The queue does not get back what it was charged for these slots.
-void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
 // Under time: an item of the queue has used `slots` slots for `more` nanoseconds longer (negative: shorter) than it was charged for: charges
 // the difference. Does nothing otherwise.

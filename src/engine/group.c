@@ -31,19 +31,6 @@ void spare_give(struct worker *worker) {
 	worker->group->spares = worker;
 }
 
-static struct runner *runner_create(struct pool *pool, struct group *group) {
-	struct runner *runner = NEW(struct runner);
-	runner->pool = pool;
-	runner->group = group;
-	runner->started = true;
-	runner->worker = spare_take(pool, group);
-	runner->worker->runner = runner;
-	cond_init(&runner->wake);
-	grow_array(&pool->runners, &pool->runners_cap, pool->nrunners + 1, sizeof(pool->runners[0]));
-	pool->runners[pool->nrunners++] = runner;
-	return runner;
-}
-
 void pool_ask_again(struct pool *pool) {
 	if (pool->asker) {
 		pool->asks_again = true;
@@ -124,53 +111,6 @@ static bool may_start_thread(const struct pool *pool, const struct group *group,
 	return group->nthreads < most && (group->nthreads < group->thread_limit || group->nthreads <= threads_away(group));
 }
 
-bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *deferred) {
-	bool resumes = !list_is_empty(&group->resumed), has_work = false;
-	if (group->waking || !(resumes || (has_work = group_has_work(pool, group)) || needs_timer(pool, group))) {
-		return false;
-	}
-	if (pool->asker && !resumes && (pool->asker->group == group || !group_is_for_last(group))) {
-		if (group_is_for_last(group)) {
-			pool_ask_again(pool);
-		}
-		return true;
-	}
-	bool for_timer = !resumes && !has_work; // no item may start: wakes the timer, to wake earlier, or a thread, to become the timer
-	bool for_reserver = !resumes && has_work && group_is_for_reserver(group);
-	bool takes_timer = !group->idle || (for_timer && group->timer);
-	struct runner *runner = for_reserver ? group->reserver->runner : takes_timer ? group->timer : group->idle;
-	if (for_reserver && !runner->parked) {
-		return true; // the reserver will look by itself
-	}
-	if (runner) {
-		group->idle = runner == group->idle ? runner->below : group->idle;
-		group->timer = runner == group->timer ? NULL : group->timer;
-		runner->woken = true;
-		++pool->wakes;
-		deferred->wake[group == &pool->groups[1]] = runner;
-		group->waking = deferred->any = true;
-	} else if (may_start_thread(pool, group, for_timer)) {
-		++group->nthreads;
-		deferred->start[group == &pool->groups[1]] = runner_create(pool, group);
-		group->waking = deferred->any = true;
-	} else if (resumes && pool->asker && pool->asker->group == group) {
-		pool_ask_again(pool); // no other thread is there: it takes the resumed item
-	}
-	return true;
-}
-
-void group_wake(struct pool *pool, struct group *group, struct deferred *deferred) {
-	front_settle(group);
-	if (!group_wake_thread(pool, group, deferred) && pool->demand_known != DEMAND_ANY) {
-		note_demand(pool, group, deferred);
-	}
-}
-
-void groups_wake(struct pool *pool, struct deferred *deferred) {
-	group_wake(pool, &pool->groups[0], deferred);
-	group_wake(pool, &pool->groups[1], deferred);
-}
-
 void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now) {
 	if (worker->token_due > 0 && queue->fair.due == worker->token_due) {
 		fair_set_due(&queue->group->fair, &queue->fair, now, now);
@@ -200,8 +140,6 @@ struct queued_item *reservation_cancel(struct worker *reserver, struct deferred 
 	return item;
 }
 
-// ---- threads ----
-
 // True if an item on slots may end by itself, or is still to be resumed.
 static bool any_item_goes_on(const struct pool *pool) {
 	for (unsigned i = 0; i < pool->nworkers; ++i) {
@@ -213,46 +151,86 @@ static bool any_item_goes_on(const struct pool *pool) {
 	return false;
 }
 
-// To be called when a thread could not be started (EAGAIN: the system allows no more threads). The group goes on with the threads it has, if one of
-// them can take items. If only the reserver's is there for items that are resumed, its item goes to the front instead [E18]. If none can, the start is
-// tried again when an item ends or is resumed; if there is no such item, fairpar ends with a message.
-static void runner_not_started(struct runner *runner, int error, struct deferred *deferred) {
-	struct pool *pool = runner->pool;
-	struct group *group = runner->group;
-	mutex_lock(&pool->lock);
-	runner->started = false;
+// Starts a thread for the group. If that fails (EAGAIN: the system allows no more threads), the group goes on with the threads it has, if one of them
+// can take items. If only the reserver's is there for items that are resumed, its item goes to the front instead [E18]. If none can, the start is
+// tried again when an item ends or is resumed; if there is no such item, and no thread is about to look for one, fairpar ends with a message.
+static void runner_start(struct pool *pool, struct group *group, struct deferred *deferred) {
+	struct runner *runner = NEW(struct runner);
+	*runner = (struct runner){.pool = pool, .group = group, .worker = spare_take(pool, group)};
+	runner->worker->runner = runner;
+	cond_init(&runner->wake);
+	int error = thread_start(&runner->handle, pool->runner_main, runner, pool->config.stack_bytes);
+	if (error == 0) {
+		grow_array(&pool->runners, &pool->runners_cap, pool->nrunners + 1, sizeof(pool->runners[0]));
+		pool->runners[pool->nrunners++] = runner;
+		++group->nthreads;
+		group->waking = true;
+		return;
+	}
 	spare_give(runner->worker);
-	group->waking = false;
-	--group->nthreads;
-	bool alone = group->nthreads <= threads_away(group);
-	if (!alone) {
+	cond_fini(&runner->wake);
+	free(runner);
+	if (!pool->warned_threads) {
+		pool->warned_threads = deferred->any = true;
+		deferred->thread_error = error;
+	}
+	if (group->nthreads > threads_away(group)) {
 		group->thread_limit = group->nthreads;
-		group_wake_thread(pool, group, deferred); // a thread may have parked while this start was on its way
 	} else if (group->reserver && !list_is_empty(&group->resumed)) {
-		alone = false;
 		struct queue *queue = group->reserver->reserved_queue;
 		front_add_item(queue, reservation_cancel(group->reserver, deferred));
 	} else {
 		pool->thread_retry = group;
-		alone = !any_item_goes_on(pool) && (!pool->groups[0].reserver || front_first(&pool->groups[0]));
-	}
-	bool first = !pool->warned_threads;
-	pool->warned_threads = true;
-	mutex_unlock(&pool->lock);
-	if (alone) {
-		diag_die("cannot start a thread: %s", strerror(error));
-	}
-	if (first && pool->config.hooks.trouble) {
-		pool->config.hooks.trouble(pool->config.hooks.arg, "threads", error);
+		bool goes_on = any_item_goes_on(pool) || pool->groups[0].waking || pool->groups[1].waking;
+		if (!goes_on && (!pool->groups[0].reserver || front_first(&pool->groups[0]))) {
+			diag_die("cannot start a thread: %s", strerror(error));
+		}
 	}
 }
 
-void runner_start(struct runner *runner, struct deferred *deferred) {
-	struct pool *pool = runner->pool;
-	int error = thread_start(&runner->handle, pool->runner_main, runner, pool->config.stack_bytes);
-	if (error) {
-		runner_not_started(runner, error, deferred);
+bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *deferred) {
+	bool resumes = !list_is_empty(&group->resumed), has_work = false;
+	if (group->waking || !(resumes || (has_work = group_has_work(pool, group)) || needs_timer(pool, group))) {
+		return false;
 	}
+	if (pool->asker && !resumes && (pool->asker->group == group || !group_is_for_last(group))) {
+		if (group_is_for_last(group)) {
+			pool_ask_again(pool);
+		}
+		return true;
+	}
+	bool for_timer = !resumes && !has_work; // no item may start: wakes the timer, to wake earlier, or a thread, to become the timer
+	bool for_reserver = !resumes && has_work && group_is_for_reserver(group);
+	bool takes_timer = !group->idle || (for_timer && group->timer);
+	struct runner *runner = for_reserver ? group->reserver->runner : takes_timer ? group->timer : group->idle;
+	if (for_reserver && !runner->parked) {
+		return true; // the reserver will look by itself
+	}
+	if (runner) {
+		group->idle = runner == group->idle ? runner->below : group->idle;
+		group->timer = runner == group->timer ? NULL : group->timer;
+		runner->woken = true;
+		++pool->wakes;
+		deferred->wake[group == &pool->groups[1]] = runner;
+		group->waking = deferred->any = true;
+	} else if (may_start_thread(pool, group, for_timer)) {
+		runner_start(pool, group, deferred);
+	} else if (resumes && pool->asker && pool->asker->group == group) {
+		pool_ask_again(pool); // no other thread is there: it takes the resumed item
+	}
+	return true;
+}
+
+void group_wake(struct pool *pool, struct group *group, struct deferred *deferred) {
+	front_settle(group);
+	if (!group_wake_thread(pool, group, deferred) && pool->demand_known != DEMAND_ANY) {
+		note_demand(pool, group, deferred);
+	}
+}
+
+void groups_wake(struct pool *pool, struct deferred *deferred) {
+	group_wake(pool, &pool->groups[0], deferred);
+	group_wake(pool, &pool->groups[1], deferred);
 }
 
 void worker_free(struct worker *worker) {

@@ -106,7 +106,6 @@ struct runner {
 	cond wake;
 	bool woken;
 	bool parked;
-	bool started;            // `handle` has to be joined
 	bool may_start;          // hooks.gate has let it start an item, which it has not done yet; only the thread touches it, as the next two
 	bool wants_flush;        // worker_request_flush() was called
 	uint64_t gated;          // for struct facts: how long hooks.gate let no item start
@@ -152,8 +151,7 @@ struct worker {
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
 	uint64_t token_due;      // if the queue has a rate: when the token after the item's own comes; 0: the item took none
 	struct queue *reserved_queue; // queue of the item that was taken and waits for its slots (`queue` is NULL then); NULL: none
-	unsigned flags;          // flags and id of the item
-	uint64_t id;
+	unsigned flags;          // of the item
 	struct facts facts;
 	struct fair_job job;     // the running item, for the fair choice under time
 };
@@ -230,7 +228,7 @@ struct pool {
 	struct worker **workers; // by index
 	size_t workers_cap;
 	unsigned nworkers;
-	struct runner **runners; // all that were ever to be started
+	struct runner **runners; // all threads
 	size_t runners_cap;
 	unsigned nrunners;
 	unsigned bound;          // most threads on slots, without those away (threads_away()); 0: as many as slots
@@ -259,7 +257,7 @@ struct pool {
 struct deferred {
 	struct pool *pool;
 	bool any;                // one of the other fields is set
-	struct runner *wake[2], *start[2]; // by group
+	struct runner *wake[2];  // by group
 	struct queue *removed;
 	struct queue *low;
 	bool low_all;
@@ -268,7 +266,7 @@ struct deferred {
 	uint64_t reserving_id;
 	unsigned reserving_width;
 	int close_fd;            // -1: none
-	int spill_error;         // for hooks.trouble
+	int spill_error, thread_error; // for hooks.trouble
 };
 
 #define DEFERRED_INIT(of_pool) {.pool = (of_pool), .close_fd = -1}
@@ -343,7 +341,7 @@ uint64_t group_demand(const struct pool *pool, const struct group *group, uint64
 // Has hooks.gate asked again now, if a worker waits to ask it again: the answer may have changed.
 void pool_ask_again(struct pool *pool);
 
-// Chooses a thread to wake or to start if one is needed [E3]. Leads to no other deferred actions. Returns whether one was needed.
+// Wakes or starts a thread if one is needed [E3]. Leads to no deferred action but the wake and hooks.trouble. Returns whether one was needed.
 bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *deferred);
 
 // As group_wake_thread(), after front_settle(); or has hooks.starving called if the demand has risen [E16].
@@ -373,9 +371,6 @@ struct queued_item *reservation_cancel(struct worker *reserver, struct deferred 
 // Makes the thread, which is about to park, the group's timer if it needs one and has none. Returns whether it did.
 bool timer_claim(struct runner *runner);
 
-// Starts a thread that group_wake_thread() chose; without the lock.
-void runner_start(struct runner *runner, struct deferred *deferred);
-
 // Frees the worker and its scratch.
 void worker_free(struct worker *worker);
 
@@ -401,8 +396,8 @@ struct queued_item *queue_take(struct queue *queue, const struct worker *worker,
 // Takes the item with that id out of the queue, wherever it stands, unless it was spilled. Returns NULL if no item in memory has the id.
 struct queued_item *queue_take_id(struct queue *queue, uint64_t id);
 
-// Moves all items of the queue, but for those in the front, to the ends of the three lists: from the oldest items to the newest.
-void queue_take_all(struct queue *queue, struct list *items, struct list *extents, struct list *tail);
+// Moves all items of the queue, but for those in the front, to the ends of the lists: those in memory, and those on disk.
+void queue_take_all(struct queue *queue, struct list *items, struct list *extents);
 
 // Reads as many whole items as fit in `most` bytes, at least one, to the end of the list. Returns their bytes. Needs no lock if
 // the extent is the caller's.

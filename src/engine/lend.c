@@ -22,8 +22,7 @@ static void lend(struct worker *worker, struct deferred *deferred) {
 		group->running -= worker->width;
 		worker->lent_at = now;
 		fair_unexpect(&worker->job);
-		fair_narrow(&group->fair, &queue->fair, worker->extra, now);
-		fair_done(&group->fair, &queue->fair, now);
+		fair_done(&group->fair, &queue->fair, worker->extra, now);
 	}
 	worker->lending = LENDS;
 	group_wake(pool, group, deferred);
@@ -102,7 +101,7 @@ void waiting_wake(struct pool *pool) {
 static struct queued_item *take_item(struct queue *queue, uint64_t id, struct deferred *deferred) {
 	const struct group *group = queue->group;
 	struct worker *reserver = group->reserver;
-	bool holds = reserver && reserver->reserved_queue == queue && reserver->id == id;
+	bool holds = reserver && reserver->reserved_queue == queue && reserver->item->id == id;
 	return holds ? reservation_cancel(reserver, deferred) : queue_take_id(queue, id);
 }
 

@@ -1,8 +1,8 @@
 // The pool: named queues that take turns on a fixed number of slots, worked by threads with local lists and stealing.
 //
 // One mutex guards everything; a critical section is a few dozen nanoseconds of pointer work, a thousandth of starting a
-// process. What needs the outside world (to signal, to start a thread, to read or write the disk, to call a hook) is
-// noted as a deferred action and done after the lock was given back.
+// process; only the start of a thread, which a slot needs once, takes longer. What needs the outside world (to signal, to
+// read or write the disk, to call a hook) is noted as a deferred action and done after the lock was given back.
 //
 // [E1] An item that was taken is run once or dropped once. It is in one list or one extent of the spill file until
 //      queue_take(), queue_take_id() or queue_cancel() takes it out, under the lock; nothing else does.
@@ -146,11 +146,8 @@ void pool_destroy(struct pool *pool) {
 		cond_wait(&pool->idle_cond, &pool->lock);
 	}
 	mutex_unlock(&pool->lock);
-	// the array grows no more; a thread that another is still to start (deferred) stands behind that one, which is joined first
-	for (unsigned i = 0; i < pool->nrunners; ++i) {
-		if (pool->runners[i]->started) {
-			thread_join(pool->runners[i]->handle);
-		}
+	for (unsigned i = 0; i < pool->nrunners; ++i) { // the array grows no more
+		thread_join(pool->runners[i]->handle);
 	}
 	for (unsigned i = 0; i < pool->nrunners; ++i) {
 		cond_fini(&pool->runners[i]->wake);
@@ -446,9 +443,8 @@ void pool_each_queue(struct pool *pool, queue_view_fn *fn, void *arg) {
 		}
 	}
 	mutex_unlock(&pool->lock);
-	for (size_t at = 0; at < views.len; at += sizeof(struct queue_view)) {
-		struct queue_view view;
-		memcpy(&view, views.data + at, sizeof(view));
-		fn(arg, &view);
+	const struct queue_view *all = (const void *)views.data; // allocated, so aligned
+	for (size_t i = 0; i < views.len / sizeof(*all); ++i) {
+		fn(arg, &all[i]);
 	}
 }

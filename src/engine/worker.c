@@ -110,7 +110,7 @@ static void trace_dispatch(const struct worker *worker) {
 		.n = pool->dispatched,
 		.now = worker->start,
 		.batch = queue->name,
-		.id = worker->id,
+		.id = worker->item->id,
 		.source = worker->facts.source,
 		.slot = worker->slot,
 		.turns = worker->item->turns,
@@ -163,7 +163,6 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	}
 	worker->width = worker->item->width;
 	worker->flags = worker->item->flags;
-	worker->id = worker->item->id;
 	worker->token_due = takes_token ? queue->fair.due : 0;
 	worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (worker->flags & WORK_LENT) ? SOURCE_LENT : source;
 	worker->facts.picked = now;
@@ -209,7 +208,7 @@ static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t no
 		if (pool->config.hooks.reserving) {
 			++queue->pins;
 			deferred->reserving = queue;
-			deferred->reserving_id = worker->id;
+			deferred->reserving_id = worker->item->id;
 			deferred->reserving_width = width;
 			deferred->any = true;
 		}
@@ -390,22 +389,20 @@ static FP_INLINE void finish_on_slots(struct worker *worker, struct queue *queue
 	struct group *group = worker->group;
 	group->running -= worker->width;
 	worker_learn(worker, queue, status, now);
-	if (worker->extra > 0 && status == WORK_NOT_RUN) {
-		fair_widen_back(&group->fair, &queue->fair, worker->extra, worker->start, now);
-	} else if (worker->extra > 0) {
-		fair_narrow(&group->fair, &queue->fair, worker->extra, now);
-	}
-	worker->extra = 0;
 	if (queue->attrs.max_parallel > 0 && queue->fair.running >= queue->attrs.max_parallel) {
 		queue->limit_left = now;
 		queue->limit_why = 0;
 	}
 	if (status == WORK_NOT_RUN) {
+		if (worker->extra > 0) {
+			fair_widen_back(&group->fair, &queue->fair, worker->extra, worker->start, now);
+		}
 		fair_give_back(&group->fair, &queue->fair, worker->facts.picked, now);
 		worker_return_token(worker, queue, now);
 	} else {
-		fair_done(&group->fair, &queue->fair, now);
+		fair_done(&group->fair, &queue->fair, worker->extra, now);
 	}
+	worker->extra = 0;
 }
 
 // Lets the next item be dispatched, if it waits for this worker's item (one_by_one). With the lock.
@@ -432,9 +429,10 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 		finish_lender(worker, queue, now);
 	}
 	front_settle(group);
-	if (pool->thread_retry) {
-		group_wake(pool, pool->thread_retry, deferred);
+	struct group *retry = pool->thread_retry;
+	if (retry) {
 		pool->thread_retry = NULL;
+		group_wake(pool, retry, deferred);
 	}
 	pool_ask_again(pool);
 	queue_check_removal(queue, deferred);

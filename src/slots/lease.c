@@ -203,10 +203,7 @@ static void lease_uncharge(struct lease_table *table, struct lease *lease, uint6
 	if (!lease->batch) {
 		return;
 	}
-	if (lease->width > 1) {
-		fair_narrow(&table->fair, &lease->batch->fair, lease->width - 1, now);
-	}
-	fair_done(&table->fair, &lease->batch->fair, now);
+	fair_done(&table->fair, &lease->batch->fair, lease->width - 1, now);
 	batch_unref(table, lease->batch, now);
 }
 

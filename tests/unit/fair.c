@@ -46,7 +46,7 @@ static void test_late_while_running(void) {
 		check_string(serve(&world, 4), "AAAA");
 		check(pick(&world) == a);
 		if (ended) {
-			fair_done(&world.fair, a, 0);
+			fair_done(&world.fair, a, 0, 0);
 		}
 		arrive(&world, b, 3);
 		arrive(&world, a, 3);
@@ -120,9 +120,9 @@ static void test_limit(void) {
 	check(pick(&world) == b);
 	check(pick(&world) == b); // a is at its limit
 	check(pick(&world) == b);
-	fair_done(&world.fair, a, 0);
+	fair_done(&world.fair, a, 0, 0);
 	check(pick(&world) == a); // at once, but without credit for its absence
-	fair_done(&world.fair, a, 0);
+	fair_done(&world.fair, a, 0, 0);
 	check(pick(&world) == b);
 	world_fini(&world);
 }
@@ -139,9 +139,9 @@ static void test_limited_holds_nobody_back(void) {
 		for (int i = 0; i < 100; ++i) {
 			check(pick(&world) == b);
 			world.now += S;
-			fair_done(&world.fair, b, world.now);
+			fair_done(&world.fair, b, 0, world.now);
 			check(pick(&world) == b);
-			fair_done(&world.fair, b, world.now);
+			fair_done(&world.fair, b, 0, world.now);
 		}
 		arrive(&world, c, 1000);
 		int bs = 0;
@@ -149,7 +149,7 @@ static void test_limited_holds_nobody_back(void) {
 			struct fair_queue *queue = pick(&world);
 			bs += queue == b;
 			world.now += S;
-			fair_done(&world.fair, queue, world.now);
+			fair_done(&world.fair, queue, 0, world.now);
 		}
 		check(bs >= 19 && bs <= 21);
 		world_fini(&world);
@@ -166,7 +166,7 @@ static void test_reopen(void) {
 	for (int i = 0; i < 100; ++i) {
 		arrive(&world, b, 1);
 		struct fair_queue *queue = pick(&world);
-		fair_done(&world.fair, queue, 0);
+		fair_done(&world.fair, queue, 0, 0);
 		bs += queue == b;
 		if (b->backlog == 0) {
 			struct fair_tag tag = fair_remove(&world.fair, b, 0);
@@ -187,8 +187,7 @@ static void test_place_is_kept(void) {
 	check_string(serve(&world, 1), "A");
 	check(pick(&world) == b);
 	fair_widen(&world.fair, b, 4, 0);
-	fair_narrow(&world.fair, b, 4, 0);
-	fair_done(&world.fair, b, 0);
+	fair_done(&world.fair, b, 4, 0);
 	struct fair_tag tag = fair_remove(&world.fair, b, 0);
 	for (int i = 0; i < 2; ++i) {
 		check(!fair_has_passed(&world.fair, tag));
@@ -215,7 +214,7 @@ static void test_give_back(void) {
 		if (queue == a && a->running == 1 && i % 2) {
 			fair_give_back(&world.fair, a, 0, 0);
 		} else {
-			fair_done(&world.fair, queue, 0);
+			fair_done(&world.fair, queue, 0, 0);
 		}
 		i++;
 	}
@@ -231,7 +230,7 @@ static void test_give_back(void) {
 			check_equal(a->rem, rem);
 			break;
 		}
-		fair_done(&world.fair, queue, 0);
+		fair_done(&world.fair, queue, 0, 0);
 	} while (true);
 	world_fini(&world);
 }
@@ -241,11 +240,9 @@ static const char *serve_wide(struct world *world, int n, uint32_t width) {
 	world->len = 0;
 	for (int i = 0; i < n; ++i) {
 		struct fair_queue *queue = pick(world);
-		if (queue == &world->queues[0]) {
-			fair_widen(&world->fair, queue, width - 1, world->now);
-			fair_narrow(&world->fair, queue, width - 1, world->now);
-		}
-		fair_done(&world->fair, queue, world->now);
+		uint32_t extra = queue == &world->queues[0] ? width - 1 : 0;
+		fair_widen(&world->fair, queue, extra, world->now);
+		fair_done(&world->fair, queue, extra, world->now);
 	}
 	return world->trace;
 }
@@ -316,7 +313,7 @@ static void share_corrected(int64_t a_seen, int64_t a_took) {
 			fair_correct(&world.fair, a, 1, a_took - a_seen, now);
 		}
 		took[queue == b] += queue == a ? a_took : 2;
-		fair_done(&world.fair, queue, now);
+		fair_done(&world.fair, queue, 0, now);
 		check(llabs(took[0] - took[1]) <= 2 * (a_took + 2));
 	}
 	world_fini(&world);
@@ -397,7 +394,7 @@ static void test_many(void) {
 			struct fair_queue *queue = fair_pick(&fair, now);
 			check(queue);
 			now += 1000;
-			fair_done(&fair, queue, now);
+			fair_done(&fair, queue, 0, now);
 		}
 		check(!fair_pick(&fair, now));
 		for (int i = 0; i < N; ++i) {
@@ -440,7 +437,7 @@ static const char *play(struct world *world, const struct script_step *steps, in
 				}
 			}
 		} else if (queue->running > 0) {
-			fair_done(&world->fair, queue, 0);
+			fair_done(&world->fair, queue, 0, 0);
 		}
 		if (closing && nidle > 0 && i % 50 == 49) {
 			fair_remove(&world->fair, idle[--nidle], 0);
@@ -498,7 +495,7 @@ static void test_bounds(void) {
 				continue;
 			}
 			int got = (int)(queue - world.queues);
-			fair_done(&world.fair, queue, 0);
+			fair_done(&world.fair, queue, 0, 0);
 			++had[got];
 			for (int i = 0; i < N; ++i) {
 				double bound = 1;
@@ -552,7 +549,7 @@ static void test_late_bound(void) {
 			}
 			struct fair_queue **slot = &running[roll(&dice) % slots], *got;
 			if (*slot) {
-				fair_done(&world.fair, *slot, 0);
+				fair_done(&world.fair, *slot, 0, 0);
 			}
 			for (int i = 0; i < NAMES; ++i) {
 				bool begins = queues[i].wants && !wanted[i];
@@ -595,7 +592,7 @@ static void test_jain_and_lag(void) {
 			struct fair_queue *queue = fair_pick(&world.fair, world.now);
 			world.now += 1000;
 			had[queue - world.queues] += 1.0 / queue->weight;
-			fair_done(&world.fair, queue, world.now);
+			fair_done(&world.fair, queue, 0, world.now);
 		}
 		double sum = 0, squares = 0;
 		for (int i = 0; i < n; ++i) {
@@ -634,7 +631,7 @@ static double simulate(bool time, int slots, uint64_t length_a, uint64_t length_
 		time_a += past * a->running;
 		all += past * (a->running + b->running);
 		world.now = running[first].end;
-		fair_done(&world.fair, running[first].queue, world.now);
+		fair_done(&world.fair, running[first].queue, 0, world.now);
 		running[first] = running[--n];
 	}
 	world_fini(&world);
@@ -700,8 +697,7 @@ static double simulate_wide(bool time, uint32_t slots, uint32_t width, uint64_t 
 		time_a += item.queue == a ? slot_time : 0;
 		all += slot_time;
 		taken -= item.width;
-		fair_narrow(&world.fair, item.queue, item.width - 1, world.now);
-		fair_done(&world.fair, item.queue, world.now);
+		fair_done(&world.fair, item.queue, item.width - 1, world.now);
 	}
 	world_fini(&world);
 	return time_a / all;
@@ -739,14 +735,14 @@ static void test_time_late(void) {
 	check(fair_virt(&world.fair, b, world.now) == 8 * 1800.0);
 	world.now = 3600 * S;
 	for (int i = 0; i < 8; ++i) {
-		fair_done(&world.fair, a, world.now);
+		fair_done(&world.fair, a, 0, world.now);
 	}
 	for (int i = 0; i < 8; ++i) {
 		check(pick(&world) == b); // half an hour of 8 slots is owed to it
 	}
 	world.now += 1800 * S;
 	for (int i = 0; i < 8; ++i) {
-		fair_done(&world.fair, b, world.now);
+		fair_done(&world.fair, b, 0, world.now);
 	}
 	int as = 0;
 	for (int i = 0; i < 8; ++i) {
@@ -802,7 +798,7 @@ static double stream(bool time, unsigned slots, uint32_t weight, int always) {
 		}
 		now = running[first].end;
 		fair_unexpect(&running[first].job);
-		fair_done(&fair, running[first].queue, now);
+		fair_done(&fair, running[first].queue, 0, now);
 		fair_learn(&fair, running[first].queue, S);
 		for (unsigned i = 0; i < n; ++i) {
 			fair_unexpect(&running[i].job); // they move
@@ -851,7 +847,7 @@ static void test_stream_trace(void) {
 		if (queue != old) {
 			arrive(&world, world_add(&world, 1, 0, 0), 1);
 		}
-		fair_done(&world.fair, queue, 0);
+		fair_done(&world.fair, queue, 0, 0);
 	}
 	world_fini(&world);
 }
@@ -870,7 +866,7 @@ static void test_cycling_keys(void) {
 	fair_arrive(&fair, &keys[0], 1, 0);
 	for (int i = 0; i < 1000; ++i) {
 		struct fair_queue *queue = fair_pick(&fair, 0);
-		fair_done(&fair, queue, 0);
+		fair_done(&fair, queue, 0, 0);
 		if (queue == &old) {
 			++olds;
 			continue;
@@ -896,7 +892,7 @@ static void test_burst_and_late(void) {
 		fair_add(&fair, old, 1, 0, 0, NULL);
 		fair_arrive(&fair, old, UINT32_MAX, 0);
 		for (int k = 0; k < 5; ++k) {
-			fair_done(&fair, fair_pick(&fair, 0), 0);
+			fair_done(&fair, fair_pick(&fair, 0), 0, 0);
 		}
 		for (int k = 0; k < sizes[i]; ++k) {
 			fair_add(&fair, &queues[2 + k], 1, 0, 0, NULL);
@@ -905,7 +901,7 @@ static void test_burst_and_late(void) {
 		int olds = 0;
 		for (int left = sizes[i]; left > 0;) {
 			struct fair_queue *queue = fair_pick(&fair, 0);
-			fair_done(&fair, queue, 0);
+			fair_done(&fair, queue, 0, 0);
 			left -= queue != old;
 			olds += queue == old;
 		}
@@ -914,7 +910,7 @@ static void test_burst_and_late(void) {
 		fair_arrive(&fair, late, 1, 0);
 		olds = 0;
 		for (struct fair_queue *queue; (queue = fair_pick(&fair, 0)) != late; ++olds) {
-			fair_done(&fair, queue, 0);
+			fair_done(&fair, queue, 0, 0);
 		}
 		check(olds <= 1);
 		fair_fini(&fair);
@@ -961,13 +957,13 @@ static void sim_run(struct sim *sim, uint64_t from, uint64_t end) {
 		world->now = next;
 		fair_unexpect(&jobs[first].job);
 		fair_learn(&world->fair, jobs[first].queue, next - jobs[first].start);
-		fair_done(&world->fair, jobs[first].queue, next);
+		fair_done(&world->fair, jobs[first].queue, 0, next);
 		jobs[first].used = false;
 	}
 	for (size_t i = 0; i < sim->slots; ++i) {
 		fair_unexpect(&jobs[i].job);
 		if (jobs[i].used) {
-			fair_done(&world->fair, jobs[i].queue, world->now);
+			fair_done(&world->fair, jobs[i].queue, 0, world->now);
 		}
 	}
 }
@@ -1106,7 +1102,7 @@ static void test_filtered(void) {
 			world.len = 0;
 			world.now += 1 + random % 7;
 			if (queue && i % 3) {
-				fair_done(&world.fair, queue, world.now);
+				fair_done(&world.fair, queue, 0, world.now);
 			}
 		}
 		world_fini(&world);
@@ -1124,7 +1120,7 @@ static void test_filtered_priority(void) {
 		check(peek_some(&world, 1 << 0) == a);
 		check(!peek_some(&world, 0));
 		fair_take(&world.fair, b, 0);
-		fair_done(&world.fair, b, 0);
+		fair_done(&world.fair, b, 0, 0);
 	}
 	world_fini(&world);
 }
@@ -1154,12 +1150,12 @@ static void test_longest_wait(void) {
 		arrive(&world, b, 3);
 		check(pick(&world) == b);
 		world.now = 200 * S; // neither is its own limit
-		fair_done(&world.fair, b, world.now);
+		fair_done(&world.fair, b, 0, world.now);
 		world.now = 203 * S;
 		check(pick(&world) == b);
 		check_equal(b->longest_wait, 3 * S);
 		world.now = 300 * S;
-		fair_done(&world.fair, b, world.now);
+		fair_done(&world.fair, b, 0, world.now);
 		world.now = 307 * S;
 		fair_withdraw(&world.fair, b, b->backlog, world.now); // who gives up has waited too
 		check_equal(b->longest_wait, 7 * S);

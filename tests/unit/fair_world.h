@@ -39,9 +39,8 @@ static inline void world_fini(struct world *world) {
 		}
 		fair_pause(&world->fair, queue, false, world->now);
 		fair_withdraw(&world->fair, queue, queue->backlog, world->now);
-		fair_narrow(&world->fair, queue, queue->extra, world->now);
 		while (queue->running > 0) {
-			fair_done(&world->fair, queue, world->now);
+			fair_done(&world->fair, queue, queue->extra, world->now);
 		}
 		fair_remove(&world->fair, queue, world->now);
 	}
@@ -66,7 +65,7 @@ static inline const char *serve(struct world *world, int n) {
 		if (!queue) {
 			break;
 		}
-		fair_done(&world->fair, queue, world->now);
+		fair_done(&world->fair, queue, 0, world->now);
 	}
 	return world->trace;
 }

@@ -188,13 +188,11 @@ static void small_end(struct small *small, int i, bool back) {
 	--small->running;
 	if (widened && back) {
 		fair_widen_back(&world->fair, queue, 1, widened - 1, world->now);
-	} else if (widened) {
-		fair_narrow(&world->fair, queue, 1, world->now);
 	}
 	if (back) {
 		fair_give_back(&world->fair, queue, start, world->now);
 	} else {
-		fair_done(&world->fair, queue, world->now);
+		fair_done(&world->fair, queue, widened ? 1 : 0, world->now);
 	}
 	check(queue->running > 0 || queue->extra == 0);
 }
@@ -312,7 +310,7 @@ static void check_drains(struct small *small) {
 	while (left > 0) {
 		struct fair_queue *queue = fair_pick(&world->fair, world->now);
 		check(queue);
-		fair_done(&world->fair, queue, world->now);
+		fair_done(&world->fair, queue, 0, world->now);
 		--left;
 	}
 	check(!fair_pick(&world->fair, world->now));
@@ -792,8 +790,6 @@ static void reference_end(struct world *world, struct naive *naive, int i, bool 
 			fair_widen_back(&world->fair, queue, item->extra, item->start, world->now);
 			naive_unserve(naive, shadow, item->extra * each);
 			naive_settle(naive, shadow);
-		} else {
-			fair_narrow(&world->fair, queue, item->extra, world->now);
 		}
 	}
 	--shadow->running;
@@ -801,7 +797,7 @@ static void reference_end(struct world *world, struct naive *naive, int i, bool 
 		fair_give_back(&world->fair, queue, item->start, world->now);
 		naive_unserve(naive, shadow, each);
 	} else {
-		fair_done(&world->fair, queue, world->now);
+		fair_done(&world->fair, queue, item->extra, world->now);
 	}
 	naive_settle(naive, shadow);
 }

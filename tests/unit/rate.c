@@ -25,7 +25,7 @@ static const char *ticks(struct world *world, int n) {
 		}
 		world->now += TICK;
 		if (queue) {
-			fair_done(&world->fair, queue, world->now);
+			fair_done(&world->fair, queue, 0, world->now);
 		}
 	}
 	return world->trace;
@@ -104,7 +104,7 @@ static void test_limit_and_rate(void) {
 	check(pick(&world) == a);
 	check_equal(world.fair.nheld, 0);
 	world.now += TICK;
-	fair_done(&world.fair, a, world.now);
+	fair_done(&world.fair, a, 0, world.now);
 	check_equal(world.fair.nheld, 1);
 	check_equal(fair_next_due(&world.fair), 2 * TICK);
 	check(!pick(&world));
@@ -112,7 +112,7 @@ static void test_limit_and_rate(void) {
 	fair_release(&world.fair, world.now);
 	check(pick(&world) == a);
 	world.now += 9 * TICK;
-	fair_done(&world.fair, a, world.now); // its token has come long ago
+	fair_done(&world.fair, a, 0, world.now); // its token has come long ago
 	check_equal(world.fair.nheld, 0);
 	check(pick(&world) == a);
 	world_fini(&world);
@@ -238,7 +238,7 @@ static void do_at_random(struct world *world, uint64_t last[MOST], uint64_t *see
 		break;
 	case 4:
 		if (queue->running > 0) {
-			fair_done(&world->fair, queue, world->now);
+			fair_done(&world->fair, queue, 0, world->now);
 		}
 		break;
 	case 5:

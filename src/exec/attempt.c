@@ -353,7 +353,7 @@ static bool run_child(struct worker_state *state, const struct job *job, struct 
 	const struct job_spec *spec = job->spec;
 	bool is_here = !place || !place->is_remote;
 	if (is_here && !state->stack_top) {
-		state->stack_top = child_stack_create();
+		state->stack_top = spawn_stack_create();
 		state->warm = warm_create(run->options->warm, run->children);
 	}
 	state->reader = job_output_reader(state);

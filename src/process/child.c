@@ -28,14 +28,6 @@ enum {
 	DRAIN_GRACE_MS = 1000,   // how long after the child's end the output of its descendants is still read
 };
 
-void *child_stack_create(void) {
-	void *top = spawn_stack_create();
-	if (!top) {
-		diag_die("out of memory: cannot map a stack for starting jobs");
-	}
-	return top;
-}
-
 struct child {
 	struct running_child running;
 	struct children *children;

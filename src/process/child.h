@@ -196,7 +196,7 @@ struct child_config {
 	bool forks;                  // the child is likely to have children of its own, as a shell has: the guardian is started before it
 	bool own_group;              // the child gets a process group of its own; jobs of `fairpar --xargs` get none
 	bool foreground;             // its process group becomes the foreground group of the terminal stdin_fd
-	void *stack_top;             // the stack of the calling worker, from child_stack_create()
+	void *stack_top;             // the stack of the calling worker, from spawn_stack_create()
 	const struct starter *starter; // the calling worker's starter, which starts the child; NULL: spawn() starts it
 	// `started` is called on the calling thread once the child runs, with the time of its start (now_ns()); or it is NULL.
 	void (*started)(void *arg, pid_t pid, uint64_t start);
@@ -205,9 +205,6 @@ struct child_config {
 
 // Returns the flag that is set once no more children are started: clean-up commands if `cleanup`, else all other children. Borrowed.
 const atomic_bool *children_refusal(const struct children *children, bool cleanup);
-
-// Makes a stack on which a worker starts its children; spawn_stack_destroy() frees it. Never returns NULL: if there is no memory, fairpar ends.
-void *child_stack_create(void);
 
 // Runs one child from start to end on the calling thread, in which all signals must be blocked. If the start fails for lack of processes,
 // memory or descriptors (EAGAIN, ENOMEM, EMFILE, ENFILE), tries again when another child ends, and after growing pauses. Gives up, with

@@ -169,11 +169,6 @@ static void publish(struct memory *memory) {
 	memory_ledger_publish(memory->ledger, &entry);
 }
 
-// `need` is the need of the job that is to start, or 0.
-static struct memory_others look_at_others(const struct memory *memory, uint64_t need, bool samples) {
-	return memory->ledger ? memory_ledger_look(memory->ledger, need, samples) : (struct memory_others){0};
-}
-
 // ---- the rule ----
 
 // Adds the claim's job to the number of admitted jobs that do not wait (`change` is 1), or subtracts it (-1).
@@ -230,7 +225,7 @@ static uint64_t sample_unused(struct memory *memory, uint64_t need, struct memor
 		unused += used < samples[i].need ? samples[i].need - used : 0;
 	}
 	free(samples);
-	*ret_others = look_at_others(memory, need, /* samples */ true);
+	*ret_others = memory_ledger_look(memory->ledger, need, /* samples */ true);
 	mutex_lock(&memory->lock);
 	uint64_t now = now_ns(), pause = (now - began) * SAMPLE_PART, least = WANT_SAMPLE_MS * (uint64_t)NS_PER_MS;
 	memory->want_due = now + (pause > least ? pause : least);
@@ -245,7 +240,7 @@ static bool fits(const struct memory *memory, uint64_t need, uint64_t unused, ui
 // Returns whether there is room for the claim's job; if there is none, *ret_again: when to try again. The lock is given back meanwhile.
 static bool has_room(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
 	uint64_t now = now_ns(), need = need_of(claim);
-	struct memory_others others = look_at_others(memory, need, /* samples */ false);
+	struct memory_others others = memory_ledger_look(memory->ledger, need, /* samples */ false);
 	*ret_again = now + (others.has_jobs ? (uint64_t)FRESH_MS * NS_PER_MS : NS_PER_S);
 	need = need > 0 ? need : others.need;
 	if (need == 0) {
@@ -437,26 +432,14 @@ bool memory_claim_try(struct memory *memory, struct memory_claim *claim, uint64_
 }
 
 int memory_claim_prepare(struct memory *memory, struct memory_claim *claim) {
-	if (claim->is_admitted || claim->group.number > 0) {
-		return 0;
-	}
-	mutex_lock(&memory->lock);
-	bool renounced = memory->mode != MEMORY_CGROUP; // another job has given cgroups up since this claim was opened
-	mutex_unlock(&memory->lock);
-	if (renounced) {
-		errno = ENOTSUP;
-		return -1;
-	}
-	return cgroup_create(&memory->root, claim->bytes, &claim->group);
+	return claim->is_admitted || claim->group.number > 0 ? 0 : cgroup_create(&memory->root, claim->bytes, &claim->group);
 }
 
 bool memory_claim_renounce(struct memory *memory, struct memory_claim *claim, int error) {
 	mutex_lock(&memory->lock);
 	bool first = !memory->proven && memory->mode == MEMORY_CGROUP;
-	bool renounced = first || memory->mode == MEMORY_ADMISSION;
-	if (first) {
-		memory->mode = MEMORY_ADMISSION;
-	}
+	memory->mode = first ? MEMORY_ADMISSION : memory->mode;
+	bool renounced = memory->mode == MEMORY_ADMISSION;
 	mutex_unlock(&memory->lock);
 	if (first) {
 		report_admission(memory, strerror(error));
@@ -648,14 +631,13 @@ struct memory_ledger *memory_ledger_open(const char *path) {
 	if (!ledger->shared || !take_entry(ledger)) {
 		int error = errno;
 		memory_ledger_close(ledger);
-		ledger = NULL;
 		errno = error;
-	} else {
-		uint64_t start;
-		pid_t pid = getpid();
-		while (ledger->nancestors < ANCESTORS && (pid = proctree_parent(pid, &start)) > 0) {
-			ledger->ancestors[ledger->nancestors++] = pid;
-		}
+		return NULL;
+	}
+	uint64_t start;
+	pid_t pid = getpid();
+	while (ledger->nancestors < ANCESTORS && (pid = proctree_parent(pid, &start)) > 0) {
+		ledger->ancestors[ledger->nancestors++] = pid;
 	}
 	return ledger;
 }
@@ -707,7 +689,7 @@ static bool counts(const struct memory_ledger *ledger, const struct shared_entry
 
 struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t unknown, bool samples) {
 	struct memory_others others = {0};
-	uint64_t used = atomic_load(&ledger->shared->used);
+	uint64_t used = ledger ? atomic_load(&ledger->shared->used) : 0;
 	bool is_below = false;
 	for (uint64_t i = 0; i < used; ++i) {
 		const struct shared_entry *entry = &ledger->shared->entries[i];

@@ -100,8 +100,7 @@ bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64
 // is no room, with *ret_again: when to try again (now_ns() time). For a process that has no other claim.
 bool memory_claim_try(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label, uint64_t *ret_again) FP_NODISCARD;
 
-// Makes the job's cgroup, if the job is to have one and has none yet. Returns 0, or -1 with errno: ENOTSUP if cgroups were given up
-// meanwhile, for another job (memory_claim_renounce()).
+// Makes the job's cgroup, if the job is to have one and has none yet. Returns 0, or -1 with errno.
 int memory_claim_prepare(struct memory *memory, struct memory_claim *claim) FP_NODISCARD;
 
 // To be called after a start that failed with `error` because of the cgroup. If no cgroup has ever worked, gives cgroups up for all jobs,
@@ -183,5 +182,5 @@ struct memory_others {
 
 // Sums up the entries of the other processes, but not of those in whose jobs this one runs, as such a job only waits. `unknown`: the need of each
 // job whose need is not known; 0: it is that of the largest job. With `samples` the memory that the others have is subtracted, which takes some
-// system calls for each of their processes; else all that they have reserved counts.
+// system calls for each of their processes; else all that they have reserved counts. Without a ledger (NULL) there are no others.
 struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t unknown, bool samples);

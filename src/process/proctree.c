@@ -229,14 +229,13 @@ static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid
 		}
 	}
 	struct pidfd_entry one = {.pid = pid, .pidfd = pidfd_open_pid(pid)};
-	struct stat_fields stat = {.start = 0};
-	bool held = one.pidfd >= 0 || call_is_refused(errno);
-	held = held && read_stat(pid, &stat);
-	one.start = stat.start;
+	struct stat_fields stat;
+	bool held = (one.pidfd >= 0 || call_is_refused(errno)) && read_stat(pid, &stat);
 	if (!held || !is_meant(pid, arg)) {
 		fd_close(&one.pidfd);
 		return;
 	}
+	one.start = stat.start;
 	grow_array(&set->list, &set->cap, set->n + 1, sizeof(*set->list));
 	set->list[set->n++] = one;
 }

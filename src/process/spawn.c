@@ -86,7 +86,7 @@ void spawn_world_init(struct spawn_world *world) {
 void *spawn_stack_create(void) {
 	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (stack == MAP_FAILED) {
-		return NULL;
+		diag_die("out of memory: cannot map a stack for starting jobs");
 	}
 	// a guard page at the end that the stack grows to
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -257,10 +257,6 @@ static pid_t spawn_unprepared(struct spawn_config config, int *ret_pidfd, struct
 	struct spawn_world world;
 	sigset_t all, mask;
 	config.stack_top = spawn_stack_create();
-	if (!config.stack_top) {
-		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
-		return -1;
-	}
 	spawn_world_init(&world);
 	config.world = &world;
 	sigfillset(&all);

@@ -37,7 +37,7 @@ struct spawn_world {
 void spawn_world_init(struct spawn_world *world);
 
 // Makes a stack for the first steps of a child, which run in the memory of this process; it serves one start at a time. Returns its
-// top, where it begins, as stacks grow downwards; or NULL with errno. spawn_stack_destroy() takes NULL, too.
+// top, where it begins, as stacks grow downwards; never NULL: if there is no memory, fairpar ends. spawn_stack_destroy() takes NULL, too.
 void *spawn_stack_create(void) FP_NODISCARD;
 void spawn_stack_destroy(void *top);
 

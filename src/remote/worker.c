@@ -336,7 +336,7 @@ static bool was_ended_with_worker(struct remote_worker *worker, const struct rem
 static void *thread_main(void *arg) {
 	struct thread_entry *entry = arg;
 	struct remote_worker *worker = entry->worker;
-	void *stack_top = child_stack_create();
+	void *stack_top = spawn_stack_create();
 	struct remote_job *job;
 	mutex_lock(&worker->lock);
 	while ((job = next_job(worker)) != NULL) {

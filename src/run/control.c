@@ -37,9 +37,8 @@ struct control_client {
 	bool is_polled;           // its descriptor is being polled, because its request was read
 	bool is_outside;          // the client has connected by the name of the run
 	bool is_answered;         // its answer is in `out`
-	struct buf in, out;       // its request, and the answer
-	struct frame request;     // the frame in `in`; `text` is its text
-	const char *text;
+	struct frame request;
+	struct buf text, out;     // the text of the request, and the answer
 	uint64_t attempt, by;     // number of the attempt that the client runs in, and ID of its job; 0: the client is in no job of the run
 	struct wait *wait;        // while the client waits for jobs; else NULL
 	struct buf ids;           // IDs of the jobs that the request names, uint64_t
@@ -108,7 +107,8 @@ static bool take_over(void *arg, const struct frame *frame, const char *text, in
 	client->control = control;
 	client->fd = fd;
 	client->is_outside = (uint32_t)frame->c & CONTROL_BY_NAME;
-	frame_add(&client->in, *frame, text, frame->len);
+	client->request = *frame;
+	buf_add(&client->text, text, frame->len);
 	list_push_back(&control->clients, &client->link);
 	++control->n;
 	return true;
@@ -122,7 +122,7 @@ static void client_free(struct control *control, struct control_client *client) 
 	}
 	fd_close(&client->fd);
 	buf_fini(&client->ids);
-	buf_fini(&client->in);
+	buf_fini(&client->text);
 	buf_fini(&client->out);
 	free(client);
 }
@@ -147,7 +147,7 @@ static void refuse(struct control_client *client, const char *why) {
 static void add(struct control_client *client) {
 	struct control_job job;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	if (!control_read_job(client->text, client->request.len, &job)) {
+	if (!control_read_job(buf_str(&client->text), client->text.len, &job)) {
 		refuse(client, "the request has no valid job");
 		return;
 	}
@@ -172,7 +172,7 @@ static size_t count_ids(const struct control_client *client) {
 // Reads the IDs of the request into client->ids. If a job is of another run, or was not added, says so in `why`.
 static void read_ids(struct control_client *client, struct buf *why) {
 	const struct run *run = client->control->run;
-	const char *text = client->text, *end = text + client->request.len;
+	const char *text = buf_str(&client->text), *end = text + client->text.len;
 	while (text < end && why->len == 0) {
 		char *mark;
 		int code;
@@ -199,7 +199,7 @@ static void read_ids(struct control_client *client, struct buf *why) {
 static int wait_status(const struct control_client *client, uint64_t id) {
 	struct added_jobs *added_jobs = client->control->run->added_jobs;
 	int code, failed = 0;
-	if (client->any || (client->request.len > 0 && count_ids(client) == 1)) {
+	if (client->any || (client->text.len > 0 && count_ids(client) == 1)) {
 		(void)added_jobs_state(added_jobs, client->any ? id : ids_of(client)[0], &code);
 		return code;
 	}
@@ -225,7 +225,7 @@ static void begin_wait(struct control_client *client) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	client->any = (uint32_t)client->request.c & WAIT_ANY;
 	read_ids(client, &why);
-	if (client->request.len == 0) {
+	if (client->text.len == 0) {
 		added_jobs_by(added_jobs, client->by, client->any, &client->ids);
 	}
 	if (why.len == 0 && count_ids(client) > 0) {
@@ -284,11 +284,11 @@ static void cancel_ids(struct control_client *client) {
 
 static void cancel_batch(struct control_client *client) {
 	struct run *run = client->control->run;
-	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT, why = BUF_INIT;
-	buf_add(&name, client->text, client->request.len);
-	struct queue *queue = pool_queue_find(run->pool, buf_str(&name));
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	const char *name = buf_str(&client->text);
+	struct queue *queue = pool_queue_find(run->pool, name);
 	if (!queue) {
-		buf_printf(&why, "no batch '%s' has jobs", text_shows(buf_str(&name)));
+		buf_printf(&why, "no batch '%s' has jobs", text_shows(name));
 		refuse(client, buf_str(&why));
 	} else {
 		struct batch *batch = queue_user(queue);
@@ -307,8 +307,6 @@ static void on_request(struct control_client *client) {
 	struct run *run = client->control->run;
 	const struct frame *request = &client->request;
 	FP_CLEANUP(buf_fini) struct buf report = BUF_INIT;
-	size_t at = 0;
-	verify(frame_next(&client->in, &at, &client->request, &client->text));
 	if (request->c >> 32 != CONTROL_VERSION) {
 		refuse(client, "the run was started by another version of fairpar");
 		return;

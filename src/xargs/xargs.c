@@ -109,7 +109,7 @@ static struct xargs_worker *worker_state_of(struct worker *worker) {
 	void **kept = worker_scratch(worker, worker_state_free);
 	if (!*kept) {
 		struct xargs_worker *state = NEW(struct xargs_worker);
-		state->stack_top = child_stack_create();
+		state->stack_top = spawn_stack_create();
 		*kept = state;
 	}
 	return *kept;

@@ -71,9 +71,7 @@ static pid_t clone_job(char *argv[], int out, int err) {
 		warm.context = context_capture();
 		spawn_world_init(&warm.world);
 		warm.listed = &children_guardian(children)->table->targets[atomic_fetch_add(&nthreads, 1)];
-		if (!(warm.stack_top = spawn_stack_create())) {
-			die("mmap");
-		}
+		warm.stack_top = spawn_stack_create();
 		warm.servers = warm_create(WARM_SH, children);
 	}
 	struct spawn_config job = {

@@ -84,7 +84,7 @@ static void world_open_seq(struct world *world, const char *seq_text) {
 	const char *error;
 	check_equal(term_seq_parse(seq_text, &seq, &error), 0);
 	world->children = children_create(&seq);
-	world->stack_top = child_stack_create();
+	world->stack_top = spawn_stack_create();
 	check_equal(pipe2(world->said, O_CLOEXEC), 0);
 	sigset_t none;
 	sigemptyset(&none);
@@ -750,7 +750,7 @@ struct storm {
 
 static void *storm_thread(void *arg) {
 	struct storm *storm = arg;
-	void *stack_top = child_stack_create();
+	void *stack_top = spawn_stack_create();
 	char *argv[] = {(char[]){"true"}, NULL};
 	struct child_config config = {
 		.path = "/bin/true", .argv = argv, .env = storm->world.context->env, .context = storm->world.context,
@@ -864,7 +864,7 @@ static void test_shortage_waits_for_another(void) {
 	thread t = run_beside(&w, argv);
 	char *argv_true[] = {(char[]){"/bin/true"}, NULL};
 	other.children = w.children;
-	other.stack_top = child_stack_create();
+	other.stack_top = spawn_stack_create();
 	other.output_reader = (struct output_reader){.readable = hear, .arg = &other};
 	other.config = (struct child_config){
 		.path = argv_true[0], .argv = argv_true, .env = w.context->env, .context = w.context, .stdin_fd = -1,

@@ -141,7 +141,7 @@ static ssize_t pass_on(void *arg, enum child_stream stream, int fd) {
 static void *job_thread(void *arg) {
 	struct job *job = arg;
 	struct output_reader output_reader = {.readable = pass_on, .arg = job};
-	void *stack_top = child_stack_create();
+	void *stack_top = spawn_stack_create();
 	struct child_config config = {
 		.path = job->argv[0], .argv = job->argv, .env = world.context->env, .context = world.context,
 		.stdin_fd = job->hold[0], .output_reader = &output_reader, .memory = job->memory, .cleanup = job->cleanup, .label = "thejob",

@@ -10,7 +10,7 @@
 static uint64_t expected_end(const struct worker *worker) {
 	bool is_typical = !(worker->flags & ITEM_LAST);
 	uint64_t length = worker->expected > 0 ? worker->expected : is_typical ? queue_length(worker->queue) : 0;
-	return length > 0 ? worker->start + worker->away + length : TIME_NEVER;
+	return length > 0 ? worker->facts.start + worker->away + length : TIME_NEVER;
 }
 
 static bool uses_slots(const struct worker *worker, const struct group *group) {

@@ -144,7 +144,6 @@ struct worker {
 	unsigned slot;           // number in pool->numbers
 	enum lend_state lending;    // RETURNS: `back` is in group->front
 	struct front back;
-	uint64_t start;
 	uint64_t expected;       // the median length of its queue's items when the item began; 0: not known
 	uint64_t lent_at, away;  // when the item began to lend its slots; nanoseconds that it ran without slots before
 	uint32_t width;          // slots that the item takes, or wants while it waits for them

@@ -77,6 +77,7 @@ struct facts {
 	enum work_source source;
 	double lag;                 // see struct service
 	uint64_t picked;            // when its turn came: just before its start, unless it is wide and waited for its slots
+	uint64_t start;             // when it was started, by the pool's clock
 	uint64_t limit_left;        // when max_parallel, or an item of its queue that waited, last ceased to hold its queue back; 0: never
 	int limit_why;              // what that item waited for (worker_wait_end()); 0: it was max_parallel
 	uint64_t rate_left;         // when the token that it has taken came; 0: its queue has no rate
@@ -348,8 +349,6 @@ void worker_pass(struct worker *worker);
 void worker_request_flush(struct worker *worker);
 // How the running item came to be dispatched.
 const struct facts *worker_facts(const struct worker *worker);
-// When the running item was started, by the pool's clock.
-uint64_t worker_start_time(const struct worker *worker);
 // From its running item, before that ends: the item used its slots for `ns` nanoseconds, not from its start to its end as seen here. Its queue is
 // charged that under fair_time, and learns that length; but no more than has passed since its start. Does not count if it returns WORK_NOT_RUN.
 void worker_set_took(struct worker *worker, uint64_t ns);

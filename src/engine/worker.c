@@ -108,13 +108,13 @@ static void trace_dispatch(const struct worker *worker) {
 	struct queue *queue = worker->queue;
 	struct service service = {
 		.n = pool->dispatched,
-		.now = worker->start,
+		.now = worker->facts.start,
 		.batch = queue->name,
 		.id = worker->item->id,
 		.source = worker->facts.source,
 		.slot = worker->slot,
 		.turns = worker->item->turns,
-		.virt = fair_virt(&queue->group->fair, &queue->fair, worker->start),
+		.virt = fair_virt(&queue->group->fair, &queue->fair, worker->facts.start),
 		.lag = worker->facts.lag,
 	};
 	pool->config.hooks.trace(pool->config.hooks.arg, &service);
@@ -226,7 +226,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	worker->took = TIME_NEVER;
 	worker->facts.gated = worker->runner->gated;
 	worker->runner->gated = 0;
-	worker->start = now;
+	worker->facts.start = now;
 	if (worker->token_due > 0 && now > worker->facts.picked) { // the item had to wait for its slots
 		worker->token_due = now + queue->fair.interval;
 		fair_set_due(&group->fair, &queue->fair, worker->token_due, now);
@@ -361,9 +361,9 @@ static void worker_learn(struct worker *worker, struct queue *queue, enum work_s
 		return;
 	}
 	struct fair *fair = &worker->group->fair;
-	uint64_t seen = now - worker->start - worker->away, length = seen;
+	uint64_t seen = now - worker->facts.start - worker->away, length = seen;
 	if (worker->took != TIME_NEVER) {
-		length = worker->took < now - worker->start ? worker->took : now - worker->start;
+		length = worker->took < now - worker->facts.start ? worker->took : now - worker->facts.start;
 		fair_correct(fair, &queue->fair, worker->width, (int64_t)(length - seen), now);
 	}
 	queue->lengths = queue->lengths ? queue->lengths : median_new(LENGTHS);
@@ -395,7 +395,7 @@ static FP_INLINE void finish_on_slots(struct worker *worker, struct queue *queue
 	}
 	if (status == WORK_NOT_RUN) {
 		if (worker->extra > 0) {
-			fair_widen_back(&group->fair, &queue->fair, worker->extra, worker->start, now);
+			fair_widen_back(&group->fair, &queue->fair, worker->extra, worker->facts.start, now);
 		}
 		fair_give_back(&group->fair, &queue->fair, worker->facts.picked, now);
 		worker_return_token(worker, queue, now);
@@ -516,10 +516,6 @@ void worker_set_took(struct worker *worker, uint64_t ns) {
 
 const struct facts *worker_facts(const struct worker *worker) {
 	return &worker->facts;
-}
-
-uint64_t worker_start_time(const struct worker *worker) {
-	return worker->start;
 }
 
 void **worker_scratch(struct worker *worker, void (*fini)(void *)) {

@@ -41,18 +41,14 @@ uint64_t term_seq_length(const struct term_seq *seq);
 // ---- the table of running children; one for the run ----
 
 // Makes the table, and makes this process the subreaper of its descendants (prctl(2)). Called after signals_open() and
-// context_raise_nofile(). Copies `seq`; NULL: GNU parallel's sequence. The caller owns the table.
-struct children *children_create(const struct term_seq *seq);
+// context_raise_nofile(). Copies `seq`; NULL: GNU parallel's sequence. `context` (or NULL): its environment, which all jobs inherit, gets a
+// variable with a random value, the cookie, by which processes are found that the jobs have left behind (process/guardian.h). `wake_fd` (or -1)
+// wakes the event loop (wakeup_post()) when guardian_fd() has changed, or when the end of a child begins. If this process ends by diag_die(), the
+// children are killed. The caller owns the table.
+struct children *children_create(const struct term_seq *seq, struct context *context, int wake_fd);
 
 // Frees the table, when no child_run() is running any more. Waits for the end of the guardian, if one was started.
 void children_destroy(struct children *children);
-
-// Puts a variable with a random value, the cookie, into the environment of the context, which all jobs inherit. By this cookie processes
-// are found that the jobs have left behind (process/guardian.h). Called before the first child.
-void children_set_cookie(struct children *children, struct context *context);
-
-// Sets the descriptor by which the event loop is woken (wakeup_post()) when guardian_fd() has changed, or when the end of a child begins.
-void children_set_wake(struct children *children, int fd);
 
 // Return the guardian of the children, and the struct that holds children back until there is memory (process/memory.h); both borrowed.
 struct guardian *children_guardian(struct children *children);
@@ -67,8 +63,8 @@ void children_await_starts(struct children *children);
 
 // ---- signals to all running children ----
 
-// Sends `signal` to the group of every running child (SIGSTOP in place of SIGTSTP). Returns how many children run.
-unsigned children_signal(struct children *children, int signal);
+// Sends `signal` to the group of every running child (SIGSTOP in place of SIGTSTP).
+void children_signal(struct children *children, int signal);
 
 // Begins to end all running children except clean-up commands (child_config.cleanup), and refuses new children from now on. Sends the
 // first signal of the sequence before it returns; the event loop sends the other signals by children_term_step().
@@ -80,7 +76,7 @@ void children_kill(struct children *children);
 // Sends each child that is being ended the signals of the sequence that are due by now. Returns when to call this again, or TIME_NEVER.
 uint64_t children_term_step(struct children *children, uint64_t now);
 
-// Sends SIGKILL to all groups, without a lock, and async-signal-safe: for diag_set_on_die().
+// Sends SIGKILL to all groups, without a lock, and async-signal-safe.
 void children_kill_unlocked(void);
 
 // ---- orphans ----

@@ -94,7 +94,16 @@ uint64_t term_seq_length(const struct term_seq *seq) {
 
 // ---- the table ----
 
-struct children *children_create(const struct term_seq *seq) {
+static void set_cookie(struct children *children, struct context *context) {
+	uint64_t bits[2];
+	random_bytes(bits, sizeof(bits));
+	char value[40];
+	snprintf(value, sizeof(value), "%016llx%016llx", (unsigned long long)bits[0], (unsigned long long)bits[1]);
+	context_set_env(context, "FAIRPAR_COOKIE", value);
+	snprintf(children->guardian.table->cookie, COOKIE_BYTES, "FAIRPAR_COOKIE=%s", value);
+}
+
+struct children *children_create(const struct term_seq *seq, struct context *context, int wake_fd) {
 	struct children *children = NEW(struct children);
 	mutex_init(&children->lock, LOCK_CHILDREN);
 	cond_init(&children->ended);
@@ -108,8 +117,11 @@ struct children *children_create(const struct term_seq *seq) {
 	} else {
 		verify(term_seq_parse("TERM,200,TERM,100,TERM,50,KILL,25", &children->seq, &error) == 0);
 	}
-	children->wake_fd = -1;
+	children->wake_fd = wake_fd;
 	guardian_init(&children->guardian);
+	if (context) {
+		set_cookie(children, context);
+	}
 	memory_init(&children->memory);
 	spawn_world_init(&children->world);
 	children->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -119,20 +131,8 @@ struct children *children_create(const struct term_seq *seq) {
 	// have left the group of their job cannot be found.
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	atomic_store_release(&last_table, children->guardian.table);
+	diag_set_on_die(children_kill_unlocked);
 	return children;
-}
-
-void children_set_cookie(struct children *children, struct context *context) {
-	uint64_t bits[2];
-	random_bytes(bits, sizeof(bits));
-	char value[40];
-	snprintf(value, sizeof(value), "%016llx%016llx", (unsigned long long)bits[0], (unsigned long long)bits[1]);
-	context_set_env(context, "FAIRPAR_COOKIE", value);
-	snprintf(children->guardian.table->cookie, COOKIE_BYTES, "FAIRPAR_COOKIE=%s", value);
-}
-
-void children_set_wake(struct children *children, int fd) {
-	children->wake_fd = fd;
 }
 
 struct guardian *children_guardian(struct children *children) {
@@ -158,6 +158,7 @@ void children_start_guardian(struct children *children) {
 
 void children_destroy(struct children *children) {
 	verify(list_is_empty(&children->list));
+	diag_set_on_die(NULL);
 	atomic_store_release(&last_table, NULL);
 	guardian_fini(&children->guardian);
 	memory_fini(&children->memory); // after the guardian's end, as the guardian may be in our cgroup
@@ -373,7 +374,7 @@ void children_await_starts(struct children *children) {
 
 // ---- signals to all running children ----
 
-unsigned children_signal(struct children *children, int signal) {
+void children_signal(struct children *children, int signal) {
 	FP_HOLD(&children->lock);
 	uint64_t now = now_ns(), stopped = 0; // `now` is read before the signals are sent, as this process may be stopped meanwhile
 	if (signal == SIGCONT && children->stopped_at) {
@@ -390,7 +391,6 @@ unsigned children_signal(struct children *children, int signal) {
 		running->suspended = running->suspended && signal != SIGCONT;
 		running->step_due += running->marked && running->step_due != TIME_NEVER ? stopped : 0;
 	}
-	return children->nrunning;
 }
 
 uint64_t children_time_out(struct children *children, struct running_child *running, uint64_t deadline) {

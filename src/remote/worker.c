@@ -652,10 +652,7 @@ static int worker_open(struct remote_worker *worker) {
 		return -1;
 	}
 	(void)context_raise_nofile(worker->context);
-	worker->children = children_create(&worker->config->term_seq);
-	children_set_cookie(worker->children, worker->context);
-	children_set_wake(worker->children, worker->wake_fd);
-	diag_set_on_die(children_kill_unlocked);
+	worker->children = children_create(&worker->config->term_seq, worker->context, worker->wake_fd);
 	children_start_guardian(worker->children);
 	const struct remote_worker_config *config = worker->config;
 	uint64_t last = LAST_S * NS_PER_S + term_seq_length(&config->term_seq), usable = u64_minus(config->left * NS_PER_S, last);
@@ -692,7 +689,6 @@ static void worker_close(struct remote_worker *worker) {
 		if (worker->ending) {
 			children_kill_orphans(worker->children);
 		}
-		diag_set_on_die(NULL);
 		children_destroy(worker->children);
 	}
 	free(worker->env);

@@ -8,7 +8,6 @@
 #include "base/io.h"
 #include "state/run.h"
 
-
 // Executes the run that the options describe. Returns the exit status.
 int run_all(struct options *options, struct context *context);
 

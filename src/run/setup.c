@@ -424,12 +424,10 @@ static struct writer *make_writer(struct run *run) {
 // Makes the table of the children, and the parts that lend slots to jobs or set variables in their environment.
 static void open_children(struct run *run, bool has_guardian) {
 	const struct options *options = run->options;
-	run->children = children_create(&options->term_seq);
-	children_set_cookie(run->children, run->context);
+	run->children = children_create(&options->term_seq, run->context, run->wake_fd);
 	if (!has_guardian) {
 		guardian_forgo(children_guardian(run->children));
 	}
-	children_set_wake(run->children, run->wake_fd);
 	if (run->leases && batches_learn_memory(run)) {
 		leases_share_memory(run->leases, run->children);
 	}
@@ -443,7 +441,6 @@ static void open_children(struct run *run, bool has_guardian) {
 	if (run->leases || run->nested) {
 		jobserver_slots_mark_level(run->context);
 	}
-	diag_set_on_die(children_kill_unlocked);
 }
 
 // ---- the run ----

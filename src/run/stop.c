@@ -306,7 +306,6 @@ static void end_children(struct run *run) {
 		if (run->phase >= RUN_ENDING) {
 			children_kill_orphans(run->children);
 		}
-		diag_set_on_die(NULL);
 		children_destroy(run->children);
 	}
 	if (run->trace && event_log_close(run->trace, NULL) != 0 && !atomic_exchange(&run->trouble, true)) {

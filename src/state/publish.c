@@ -449,7 +449,7 @@ void publish_note_wait(struct worker_state *state, enum event_why why, uint64_t 
 // Returns what the job has waited for longest from `since`, when it was queued, to `now`.
 static enum event_why wait_reason(const struct worker_state *state, const struct job *job, uint64_t since, uint64_t now) {
 	const struct facts *facts = worker_facts(state->worker);
-	uint64_t start = worker_start_time(state->worker);
+	uint64_t start = facts->start;
 	uint64_t ready_at = job->batch->ready_at;
 	uint64_t parts[] = {
 		[WHY_NEEDS] = u64_minus(ready_at, since),
@@ -519,7 +519,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 	stats->started = true;
 	stats->queued = job->item.queued ? u64_minus(start, job->item.queued) : 0;
 	uint64_t picked = worker_facts(state->worker)->picked;
-	if (worker_width(state->worker) > 1 && worker_start_time(state->worker) > picked && job->role == ROLE_JOB) {
+	if (worker_width(state->worker) > 1 && worker_facts(state->worker)->start > picked && job->role == ROLE_JOB) {
 		publish_wait_end(state->run, job->batch, job->item.number, WHY_RESERVE, picked); // the job has waited for slots since its turn
 	}
 	publish_event(state->run, &(struct event){

@@ -678,9 +678,7 @@ static int xargs_open(struct xargs_run *run) {
 	unsigned long wanted = (unsigned long)run->options->max_procs;
 	run->max_slots = slots_limit((unsigned long)context_raise_nofile(run->context));
 	run->slots = wanted == 0 || wanted > run->max_slots ? run->max_slots : (unsigned)wanted;
-	run->children = children_create(NULL);
-	children_set_wake(run->children, run->wake_fd);
-	diag_set_on_die(children_kill_unlocked);
+	run->children = children_create(NULL, /* context */ NULL, run->wake_fd);
 	struct pool_config config = {
 		.slots = run->slots,
 		.queue_mem = SIZE_MAX / 2,
@@ -707,7 +705,6 @@ static void xargs_close(struct xargs_run *run) {
 		if (run->signal) {
 			children_kill_orphans(run->children);
 		}
-		diag_set_on_die(NULL);
 		children_destroy(run->children);
 	}
 	close_input(&run->input);

@@ -161,7 +161,7 @@ int main(int argc, char *argv[]) {
 		return 255;
 	}
 	long jobs = strtol(argv[optind], NULL, 10);
-	children = children_create(NULL);
+	children = children_create(NULL, NULL, -1);
 	dev_null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (dev_null < 0) {
 		die("/dev/null");

@@ -89,7 +89,7 @@ static void world_open(const char *root) {
 	sigdelset(&all, SIGALRM); // the harness's
 	world.context = context_capture();
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	world.children = children_create(NULL);
+	world.children = children_create(NULL, NULL, -1);
 	set_available(100 * MB);
 	snprintf(world.meminfo, sizeof(world.meminfo), "%s", in_place("meminfo"));
 	world.children->memory.meminfo = world.meminfo;

@@ -8,7 +8,7 @@
 // All items of a queue, taken away from it.
 struct cancelled {
 	struct queue *queue;     // pinned
-	struct list items, extents;
+	struct list items, extents, tail; // oldest items first, as struct queue holds them
 	uint64_t nitems;
 };
 
@@ -44,13 +44,14 @@ static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, s
 	*ret_cancelled = (struct cancelled){.queue = queue, .nitems = waiting};
 	list_init(&ret_cancelled->items);
 	list_init(&ret_cancelled->extents);
+	list_init(&ret_cancelled->tail);
 	struct worker *reserver = queue_reserver(queue);
 	if (reserver) {
 		++ret_cancelled->nitems;
 		list_push_back(&ret_cancelled->items, &reservation_cancel(reserver, deferred)->link);
 	}
 	cancel_front(queue, ret_cancelled);
-	queue_take_all(queue, &ret_cancelled->items, &ret_cancelled->extents);
+	queue_take_all(queue, &ret_cancelled->items, &ret_cancelled->extents, &ret_cancelled->tail);
 	pool->queued -= waiting;
 	++queue->pins;
 	fair_withdraw(&queue->group->fair, &queue->fair, waiting, pool_now(pool));
@@ -79,6 +80,7 @@ static uint64_t cancelled_drop(struct pool *pool, struct cancelled *cancelled) {
 		pool_leave(&deferred);
 		n += drop_all(queue, &cancelled->items);
 	}
+	n += drop_all(queue, &cancelled->tail);
 	verify(n == cancelled->nitems);
 	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	--queue->pins;

@@ -395,8 +395,8 @@ struct queued_item *queue_take(struct queue *queue, const struct worker *worker,
 // Takes the item with that id out of the queue, wherever it stands, unless it was spilled. Returns NULL if no item in memory has the id.
 struct queued_item *queue_take_id(struct queue *queue, uint64_t id);
 
-// Moves all items of the queue, but for those in the front, to the ends of the lists: those in memory, and those on disk.
-void queue_take_all(struct queue *queue, struct list *items, struct list *extents);
+// Moves all items of the queue, but for those in the front, to the ends of the three lists: from the oldest items to the newest.
+void queue_take_all(struct queue *queue, struct list *items, struct list *extents, struct list *tail);
 
 // Reads as many whole items as fit in `most` bytes, at least one, to the end of the list. Returns their bytes. Needs no lock if
 // the extent is the caller's.

@@ -338,21 +338,21 @@ struct queued_item *queue_take_id(struct queue *queue, uint64_t id) {
 	return item;
 }
 
-void queue_take_all(struct queue *queue, struct list *items, struct list *extents) {
+void queue_take_all(struct queue *queue, struct list *items, struct list *extents, struct list *tail) {
 	list_for_each_entry(&queue->locals, struct local, local, link) {
 		list_remove(&local->link);
 		list_move_all(items, &local->items);
 	}
 	list_move_all(items, &queue->exempt);
 	list_move_all(items, &queue->items);
-	touch_tail(queue);
-	list_move_all(items, &queue->tail);
 	size_t on_disk = 0;
 	list_for_each_entry(&queue->extents, struct extent, extent, link) {
 		on_disk += extent->end - extent->begin;
 	}
 	queue->pool->item_mem -= queue->bytes - on_disk;
 	list_move_all(extents, &queue->extents);
+	touch_tail(queue);
+	list_move_all(tail, &queue->tail);
 	queue->tail_bytes = queue->bytes = 0;
 	queue->nlocal = 0;
 }

@@ -52,6 +52,10 @@ void free_later(void *mem);
 // Makes room for `need` elements of `size` bytes in the array `*mem`, which has room for `*cap`; an array that is too small at least doubles.
 void grow_array(void *mem, size_t *cap, size_t need, size_t size);
 
+// Adds an element to the end of the array `at`, which has `n` elements and room for `cap`, and gives its address; the element is not
+// initialised:  *NEW_ELEMENT(parts->at, parts->n, parts->cap) = part;
+#define NEW_ELEMENT(at, n, cap) (grow_array(&(at), &(cap), (n) + 1, sizeof(*(at))), &(at)[(n)++])
+
 // Arrays of `n` elements of `size` bytes; each element begins with its id, a uint64_t, and the elements are sorted by id. ids_index()
 // returns the index of the first element whose id is at least `id`, or `n`. ids_find() returns the element with that id, or NULL.
 // ids_add() returns the element with that id, too; if it is missing, it first adds it, with zeros behind the id: `array` is the address of

@@ -173,8 +173,7 @@ struct level *levels_enter(struct levels *levels, int above, const char *name) {
 		fd_close(&levels->at[levels->n - LEVELS_OPEN].fd);
 	}
 	level.name = xstrdup(name);
-	grow_array(&levels->at, &levels->cap, levels->n + 1, sizeof(*levels->at));
-	levels->at[levels->n++] = level;
+	*NEW_ELEMENT(levels->at, levels->n, levels->cap) = level;
 	return levels_deepest(levels);
 }
 

@@ -83,10 +83,7 @@ void buf_vprintf(struct buf *buf, const char *format, va_list args) {
 }
 
 void buf_printf(struct buf *buf, const char *format, ...) {
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(buf, format, args);
-	va_end(args);
+	BUF_ADD_ARGUMENTS(buf, format);
 }
 
 const char *buf_add_until(struct buf *buf, const char *text, const char *mark) {
@@ -98,10 +95,7 @@ const char *buf_add_until(struct buf *buf, const char *text, const char *mark) {
 
 int error_text(char **ret_error, const char *format, ...) {
 	struct buf text = BUF_INIT;
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&text, format, args);
-	va_end(args);
+	BUF_ADD_ARGUMENTS(&text, format);
 	*ret_error = buf_take(&text);
 	return -1;
 }

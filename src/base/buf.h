@@ -39,6 +39,10 @@ void buf_add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n);
 void buf_printf(struct buf *buf, const char *format, ...) FP_PRINTF(2, 3);
 void buf_vprintf(struct buf *buf, const char *format, va_list args) FP_PRINTF(2, 0);
 
+// Appends what printf(3) makes of `format` and the arguments behind it; both are parameters of the function in which this stands.
+#define BUF_ADD_ARGUMENTS(buf, format) \
+	do { va_list arguments; va_start(arguments, format); buf_vprintf(buf, format, arguments); va_end(arguments); } while (0)
+
 // Appends the part of `text` before the first `mark`, which must occur in it. Returns the part behind the mark, within `text`.
 // Repeated calls fill in the placeholders of a form, one after the other.
 const char *buf_add_until(struct buf *buf, const char *text, const char *mark);

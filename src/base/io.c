@@ -19,50 +19,40 @@
 #define RWF_NOWAIT 8 // linux/fs.h; not in every libc's sys/uio.h
 #endif
 
-int write_all(int fd, const void *mem, size_t len) {
-	const char *at = mem;
-	while (len > 0) {
-		ssize_t n = write(fd, at, len);
-		if (n > 0) {
-			at += n;
-			len -= (size_t)n;
-		} else if (n == 0) {
-			errno = EIO; // write(2) took nothing and gave no error: to try again might never end
-			return -1;
-		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-			struct pollfd room = {.fd = fd, .events = POLLOUT};
-			if (poll(&room, 1, -1) < 0 && errno != EINTR) {
-				return -1;
-			}
-		} else if (errno != EINTR) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-// Adds to *done what pread(2) or pwrite(2) returned. Returns whether the caller should go on; if not, errno says why.
-static bool goes_on(ssize_t n, size_t *done) {
+bool io_goes_on(ssize_t n, size_t *done) {
 	if (n > 0) {
 		*done += (size_t)n;
 		return true;
 	}
 	if (n == 0) {
-		errno = EIO;
+		errno = EIO; // the call moved nothing and gave no error: to try again might never end
 	}
 	return n < 0 && errno == EINTR;
 }
 
+// After a write that has failed: if the descriptor was full, waits until it takes more. Returns false if the write has failed for another reason.
+static bool takes_more(int fd) {
+	struct pollfd out = {.fd = fd, .events = POLLOUT};
+	return (errno == EAGAIN || errno == EWOULDBLOCK) && (poll(&out, 1, -1) >= 0 || errno == EINTR);
+}
+
+int write_all(int fd, const void *mem, size_t len) {
+	size_t done = 0;
+	while (done < len && (io_goes_on(write(fd, (const char *)mem + done, len - done), &done) || takes_more(fd))) {
+	}
+	return done == len ? 0 : -1;
+}
+
 size_t pwrite_all(int fd, const void *mem, size_t len, uint64_t offset) {
 	size_t done = 0;
-	while (done < len && goes_on(pwrite(fd, (const char *)mem + done, len - done, (off_t)(offset + done)), &done)) {
+	while (done < len && io_goes_on(pwrite(fd, (const char *)mem + done, len - done, (off_t)(offset + done)), &done)) {
 	}
 	return done;
 }
 
 size_t pread_all(int fd, void *mem, size_t len, uint64_t offset) {
 	size_t done = 0;
-	while (done < len && goes_on(pread(fd, (char *)mem + done, len - done, (off_t)(offset + done)), &done)) {
+	while (done < len && io_goes_on(pread(fd, (char *)mem + done, len - done, (off_t)(offset + done)), &done)) {
 	}
 	return done;
 }
@@ -124,8 +114,7 @@ int fds_sanitize(void) {
 }
 
 void polls_add(struct polls *polls, int fd, short events) {
-	grow_array(&polls->at, &polls->cap, polls->n + 1, sizeof(*polls->at));
-	polls->at[polls->n++] = (struct pollfd){.fd = fd, .events = events};
+	*NEW_ELEMENT(polls->at, polls->n, polls->cap) = (struct pollfd){.fd = fd, .events = events};
 }
 
 // ---- calls of Linux ----

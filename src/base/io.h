@@ -10,6 +10,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+// Adds `n`, the result of write(2) or a similar call, to *done. Returns whether the caller should call again for the bytes that are left; if
+// not, errno says why: EIO if the call has moved nothing without an error.
+bool io_goes_on(ssize_t n, size_t *done) FP_NODISCARD;
+
 // Writes all `len` bytes: goes on after short writes and EINTR, and polls a non-blocking descriptor until it takes
 // more. Returns 0; or -1 with errno, and an unknown part of the bytes is written.
 int write_all(int fd, const void *mem, size_t len) FP_NODISCARD;

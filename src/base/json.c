@@ -253,8 +253,7 @@ static bool parse_list(struct json_reader *reader, struct json_value *ret_value,
 			}
 			is_plain = is_plain && (item.kind == JSON_STRING || item.kind == JSON_NULL);
 			if (is_plain) {
-				grow_array(&reader->items, &reader->items_cap, reader->nitems + 1, sizeof(*reader->items));
-				reader->items[reader->nitems++] = item;
+				*NEW_ELEMENT(reader->items, reader->nitems, reader->items_cap) = item;
 			}
 			skip_blanks(reader);
 		} while (accept(reader, ','));

@@ -3,6 +3,7 @@
 #include "base/pathname.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -82,13 +83,6 @@ static int compare_columns(const char *a, const char *b) {
 	return x < y ? -1 : y < x ? 1 : strcmp(a, b);
 }
 
-static const char *nth(const char *args, uint32_t n) {
-	while (n-- > 0) {
-		args += strlen(args) + 1;
-	}
-	return args;
-}
-
 void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint32_t columns, char *const *names,
                         size_t nnames) {
 	columns = columns > 0 && columns < nargs ? columns : nargs;
@@ -110,11 +104,11 @@ void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint3
 				buf_printf(buf, "%u", order[i] + 1);
 			}
 			buf_addc(buf, '/');
-			const char *arg = nth(args, order[i]);
+			const char *arg = strings_skip(args, order[i]);
 			pathname_add(buf, arg, strlen(arg));
 			buf_addc(buf, '/');
 		}
-		args = nth(args, n);
+		args = strings_skip(args, n);
 		nargs -= n;
 	} while (nargs > 0);
 }

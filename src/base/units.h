@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 // Returns a - b, or 0 if `b` is the larger: for times and counts that were read at different moments.
 static inline uint64_t u64_minus(uint64_t a, uint64_t b) {
@@ -70,6 +71,14 @@ int parse_escapes(struct buf *buf, const char *text);
 
 // Moves *at behind the next `n` strings of those up to `end`, each with its NUL. Returns the first, or NULL if there are fewer.
 const char *strings_next(const char **at, const char *end, uint32_t n);
+
+// Returns the address behind the first `n` strings of those at `at`, each with its NUL.
+static inline const char *strings_skip(const char *at, uint32_t n) {
+	for (; n > 0; --n) {
+		at += strlen(at) + 1;
+	}
+	return at;
+}
 
 // ---- lists of words, each in one text with blanks between the words ----
 

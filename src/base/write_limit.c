@@ -152,23 +152,13 @@ int write_limited(int fd, const void *mem, size_t len) {
 	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode)) {
 		return write_all(fd, mem, len);
 	}
-	for (const char *at = mem; len > 0;) {
-		if (write_wait(fd) != 0) {
-			return -1;
-		}
-		// pipe(7): a writable pipe has room for PIPE_BUF bytes, unless others write to it too
-		ssize_t n = write(fd, at, write_piece_len(at, len));
-		if (n > 0) {
-			at += n;
-			len -= (size_t)n;
-		} else if (n == 0) {
-			errno = EIO;
-			return -1;
-		} else if (errno != EINTR && errno != EAGAIN) {
-			return -1;
-		}
+	const char *bytes = mem;
+	size_t done = 0;
+	// pipe(7): a writable pipe has room for PIPE_BUF bytes, unless others write to it too
+	while (done < len && write_wait(fd) == 0 &&
+	       (io_goes_on(write(fd, bytes + done, write_piece_len(bytes + done, len - done)), &done) || errno == EAGAIN)) {
 	}
-	return 0;
+	return done == len ? 0 : -1;
 }
 
 int write_open(const char *path, int flags, const char *end) {

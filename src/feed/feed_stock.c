@@ -6,6 +6,7 @@
 #include "feed/feed_internal.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 
 #include <string.h>
 
@@ -19,14 +20,7 @@ struct stock_part {
 };
 
 size_t record_bytes_of(const struct record *record, uint32_t n) {
-	if (n == record->nargs) {
-		return record->size;
-	}
-	const char *at = record->args;
-	for (uint32_t i = 0; i < n; ++i) {
-		at += strlen(at) + 1;
-	}
-	return (size_t)(at - record->args);
+	return n == record->nargs ? record->size : (size_t)(strings_skip(record->args, n) - record->args);
 }
 
 // Moves the items that are left to the front of the memory, if more than half of the memory is of items that were taken.
@@ -44,8 +38,7 @@ static void compact(struct stock *stock) {
 
 void stock_add(struct stock *stock, const struct record *record, uint32_t nitems, uint32_t measured, const char *bad, uint64_t seq) {
 	compact(stock);
-	grow_array(&stock->parts, &stock->cap, stock->n + 1, sizeof(stock->parts[0]));
-	stock->parts[stock->n++] = (struct stock_part){
+	*NEW_ELEMENT(stock->parts, stock->n, stock->cap) = (struct stock_part){
 		.seq = seq,
 		.bytes = (uint32_t)record->size,
 		.nargs = record->nargs,

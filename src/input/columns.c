@@ -150,11 +150,7 @@ char *colsep_translate(const char *perl, char **ret_error) {
 		regfree(&regex);
 		return buf_take(&out);
 	}
-	struct buf error = BUF_INIT;
-	buf_adds(&error, "cannot use '");
-	buf_add_escaped(&error, perl, strlen(perl), 200);
-	buf_printf(&error, "' as a column separator: %s", buf_str(&cause));
-	*ret_error = buf_take(&error);
+	error_text(ret_error, "cannot use '%s' as a column separator: %s", text_shows(perl), buf_str(&cause));
 	return NULL;
 }
 

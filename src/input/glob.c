@@ -43,14 +43,9 @@ static void cut_path(struct glob_walk *walk, size_t len) {
 
 // Sets walk->error to "cannot VERB 'PATH': CAUSE". Always returns -1.
 static int fail(struct glob_walk *walk, const char *verb, const char *path, int error) {
-	struct buf message = BUF_INIT;
 	size_t len = strlen(path);
 	len -= len > 1 && path[len - 1] == '/'; // without the slash that the walk puts behind a directory
-	buf_printf(&message, "cannot %s '", verb);
-	buf_add_escaped(&message, path, len, 200);
-	buf_printf(&message, "': %s", strerror(error));
-	walk->error = buf_take(&message);
-	return -1;
+	return error_text(&walk->error, "cannot %s '%s': %s", verb, text_show(path, len), strerror(error));
 }
 
 // Returns true if the error only means that there is no match: the path does not exist, or a part of it is no directory.
@@ -72,8 +67,7 @@ static void add_component(struct glob_walk *walk, const char *text, size_t len) 
 		free(component.text);
 		return;
 	}
-	grow_array(&walk->components, &walk->cap, walk->n + 1, sizeof(walk->components[0]));
-	walk->components[walk->n++] = component;
+	*NEW_ELEMENT(walk->components, walk->n, walk->cap) = component;
 }
 
 // ---- directories ----
@@ -122,9 +116,8 @@ static int add_match(struct glob_walk *walk, bool is_seen) {
 	if ((!is_seen || walk->wants_directories) && lstat(walk->path.data, &stat) != 0) {
 		return is_absence(errno) ? 0 : fail(walk, "look at", walk->path.data, errno);
 	}
-	grow_array(&walk->matches, &walk->matches_cap, walk->nmatches + 1, sizeof(walk->matches[0]));
-	walk->matches[walk->nmatches++] =
-		arena_text(&walk->texts, walk->path.data + walk->ndir, walk->path.len - walk->ndir);
+	const char *match = arena_text(&walk->texts, walk->path.data + walk->ndir, walk->path.len - walk->ndir);
+	*NEW_ELEMENT(walk->matches, walk->nmatches, walk->matches_cap) = match;
 	return 0;
 }
 

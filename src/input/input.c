@@ -92,8 +92,7 @@ static void record_list_fini(struct record_list *list) {
 
 // Adds a copy of the record. `bad` says why it cannot be an item (static text, kept as it is), or is NULL.
 static void record_list_add(struct record_list *list, const struct record *record, const char *bad) {
-	grow_array(&list->records, &list->cap, list->n + 1, sizeof(list->records[0]));
-	list->records[list->n++] = (struct listed_record){list->bytes.len, record->size, record->nargs, bad};
+	*NEW_ELEMENT(list->records, list->n, list->cap) = (struct listed_record){list->bytes.len, record->size, record->nargs, bad};
 	buf_add(&list->bytes, record->args, record->size);
 }
 
@@ -118,13 +117,9 @@ static void lines_close(struct lines *lines) {
 }
 
 static void add_error(const struct lines *lines, const char *verb, int error, struct buf *message) {
-	if (lines->config->kind == FROM_STDIN) {
-		buf_printf(message, "cannot %s stdin: %s", verb, strerror(error));
-		return;
-	}
-	buf_printf(message, "cannot %s '", verb);
-	buf_add_escaped(message, lines->config->path, strlen(lines->config->path), 200);
-	buf_printf(message, "': %s", strerror(error));
+	bool is_stdin = lines->config->kind == FROM_STDIN;
+	const char *quote = is_stdin ? "" : "'";
+	buf_printf(message, "cannot %s %s%s%s: %s", verb, quote, is_stdin ? "stdin" : text_shows(lines->config->path), quote, strerror(error));
 }
 
 // Opens a source of the input; `rules` is the config of the input, `is_first` says that the source is the first one. Both configs

@@ -7,8 +7,6 @@
 #include "base/units.h"
 #include "manifest/manifest.h"
 
-#include <stdarg.h>
-
 enum {
 	EXCERPT = 100,  // how many columns of a line are shown
 	BEFORE = 60,    // how many of these columns are before the caret, at most
@@ -49,10 +47,7 @@ static bool is_known(const struct diagnostics *diagnostics, struct source_span s
 // A node that an alias or a merge brings in several times is reported only once.
 struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span span, bool is_warning, const char *format, ...) {
 	struct buf text = BUF_INIT;
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&text, format, args);
-	va_end(args);
+	BUF_ADD_ARGUMENTS(&text, format);
 	bool known = is_known(diagnostics, span, format);
 	size_t *n = is_warning ? &diagnostics->nwarnings : &diagnostics->nerrors;
 	bool kept = !known && *n < MANIFEST_ERRORS;
@@ -60,8 +55,7 @@ struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source
 	diagnostics->nrepeats += known && !is_warning;
 	struct diagnostic *diagnostic = &diagnostics->unkept;
 	if (kept) {
-		grow_array(&diagnostics->at, &diagnostics->cap, diagnostics->n + 1, sizeof(diagnostics->at[0]));
-		diagnostic = &diagnostics->at[diagnostics->n++];
+		diagnostic = NEW_ELEMENT(diagnostics->at, diagnostics->n, diagnostics->cap);
 		*diagnostic = (struct diagnostic){.order = diagnostics->n};
 	}
 	diagnostic->span = span;
@@ -74,10 +68,7 @@ struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source
 
 void diagnostic_set(char **text, const char *format, ...) {
 	struct buf buf = BUF_INIT;
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&buf, format, args);
-	va_end(args);
+	BUF_ADD_ARGUMENTS(&buf, format);
 	free(*text);
 	*text = buf_take(&buf);
 }

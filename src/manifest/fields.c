@@ -3,6 +3,7 @@
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/units.h"
 
 enum { LONGEST_NUMBER = 64 }; // bytes
@@ -58,10 +59,7 @@ struct diagnostic *load_refuse(struct loader *loader, const struct key *key, con
 	char wants[96];
 	key_wants(key, wants, sizeof(wants));
 	if (node->kind == NODE_TEXT) {
-		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
-		buf_add_escaped(&shown, node->text, node->n, 40);
-		struct diagnostic *diagnostic = load_error(loader, node, "'%s' must be %s, not '%s'", key->name, wants,
-		                                           buf_str(&shown));
+		struct diagnostic *diagnostic = load_error(loader, node, "'%s' must be %s, not '%s'", key->name, wants, text_show(node->text, node->n));
 		const char *hint = hint_of(key->type, node->text);
 		if (hint) {
 			diagnostic_hint(diagnostic, "%s", hint);
@@ -103,10 +101,8 @@ void load_check_comment(struct loader *loader, struct node *node) {
 	size_t len = strcspn(comment, "\r\n");
 	struct source_span span = diagnostics_span_of_byte(loader->diagnostics, node->comment);
 	span.width = (uint32_t)len;
-	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
-	buf_add_escaped(&shown, comment, len, 40);
 	node->comment = 0; // so that aliases of the node do not warn again
-	diagnostic_hint(diagnostic_warning(loader->diagnostics, span, "'%s' is a comment, and not part of the value", buf_str(&shown)),
+	diagnostic_hint(diagnostic_warning(loader->diagnostics, span, "'%s' is a comment, and not part of the value", text_show(comment, len)),
 	                "quote the value; or, for a comment, write two blanks before the '#' and one behind it");
 }
 
@@ -191,10 +187,8 @@ static bool set_value(struct loader *loader, const struct key *key, const struct
 	bool is_set = false;
 	switch (key->type) {
 	case TYPE_BOOL:
-		is_set = strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
-		if (is_set) {
-			*(bool *)field = text[0] == 't';
-		}
+		*(bool *)field = strcmp(text, "true") == 0;
+		is_set = *(bool *)field || strcmp(text, "false") == 0;
 		break;
 	case TYPE_INT:
 		is_set = value_int(text, key->least, key->most, field);

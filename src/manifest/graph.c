@@ -3,6 +3,7 @@
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 enum { MOST_NAMED = 10 };
 
@@ -15,9 +16,7 @@ static struct manifest_batch *resolve(struct loader *loader, const struct key *k
 	const char *name = load_text(loader, key, node);
 	struct manifest_batch *batch = name ? manifest_find(loader->manifest, name) : NULL;
 	if (name && !batch) {
-		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
-		buf_add_escaped(&shown, name, node->n, 60);
-		load_error(loader, node, "'%s' names '%s', and no batch has that name", key->name, buf_str(&shown));
+		load_error(loader, node, "'%s' names '%s', and no batch has that name", key->name, text_show(name, node->n));
 	}
 	return batch;
 }
@@ -125,8 +124,7 @@ static void report_cycle(struct graph_walk *walk, size_t from) {
 
 static void enter(struct graph_walk *walk, struct manifest_batch *batch) {
 	walk->state[number_of(walk, batch)] = ON_PATH;
-	grow_array(&walk->path, &walk->cap, walk->n + 1, sizeof(struct visit));
-	walk->path[walk->n++] = (struct visit){.batch = batch};
+	*NEW_ELEMENT(walk->path, walk->n, walk->cap) = (struct visit){.batch = batch};
 }
 
 static void walk_from(struct graph_walk *walk, struct manifest_batch *batch) {
@@ -228,9 +226,7 @@ int manifest_select(struct manifest *manifest, const char *const *names, size_t 
 		if (manifest_find(manifest, names[i])) {
 			continue;
 		}
-		buf_adds(error, "no batch is called '");
-		buf_add_escaped(error, names[i], strlen(names[i]), 60);
-		buf_printf(error, "' in %s", manifest->path);
+		buf_printf(error, "no batch is called '%s' in %s", text_shows(names[i]), manifest->path);
 		add_names(manifest, error);
 		return -1;
 	}

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "engine/fair.h"
 #include "manifest/manifest.h"
@@ -96,24 +97,21 @@ static const char *find_nearest(const char *name, size_t len, enum key_scope sco
 }
 
 static void refuse(const struct node *node, enum key_scope scope, const char *batch, struct diagnostics *diagnostics) {
-	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT, spelt = BUF_INIT, where = BUF_INIT;
-	buf_adds(&where, scope == IN_TOP ? "at the top" : scope == IN_DEFAULTS ? "in 'defaults'" :
-	         scope == IN_ARGS_FROM ? "in 'args_from'" : scope == IN_RETRY_DELAY ? "in 'retry_delay'" :
-	         scope == IN_COMMAND ? "in an entry of 'commands' of batch '" : "in batch '");
-	if (batch) {
-		buf_add_escaped(&where, batch, strlen(batch), 60);
-		buf_addc(&where, '\'');
-	}
-	buf_add_escaped(&shown, node->text, node->n, 60);
+	FP_CLEANUP(buf_fini) struct buf spelt = BUF_INIT;
+	const char *shown = text_show(node->text, node->n);
+	const char *where = scope == IN_TOP ? "at the top" : scope == IN_DEFAULTS ? "in 'defaults'" :
+		scope == IN_ARGS_FROM ? "in 'args_from'" : scope == IN_RETRY_DELAY ? "in 'retry_delay'" :
+		scope == IN_COMMAND ? "in an entry of 'commands' of batch" : "in batch";
 	spell(node->text, node->n, &spelt);
 	const char *name = buf_str(&spelt);
 	bool is_nested = scope & (IN_ARGS_FROM | IN_RETRY_DELAY);
 	const struct key *misplaced = find(name, spelt.len, ~0U);
 	const char *nearest = find_nearest(name, spelt.len, scope);
-	struct diagnostic *diagnostic = diagnostic_error(diagnostics, node_span(node), "unknown key '%s' %s", buf_str(&shown), buf_str(&where));
+	struct diagnostic *diagnostic = diagnostic_error(diagnostics, node_span(node), "unknown key '%s' %s%s%s%s", shown, where,
+	                                                 batch ? " '" : "", batch ? text_shows(batch) : "", batch ? "'" : "");
 	if (find(name, spelt.len, scope)) {
 		diagnostic_note(diagnostic, "the key is written '%s'", name);
-	} else if (!is_nested && hint_foreign(diagnostic, name, spelt.len, buf_str(&shown), scope)) {
+	} else if (!is_nested && hint_foreign(diagnostic, name, spelt.len, shown, scope)) {
 		// the hint was added
 	} else if (misplaced && scope == IN_COMMAND && (misplaced->scopes & IN_BATCH)) {
 		diagnostic_hint(diagnostic, "'%s' is for a whole batch, beside 'commands'", misplaced->name);

@@ -60,15 +60,13 @@ size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair *
 }
 
 static void list_batch(const struct manifest_batch *batch, size_t width, struct buf *buf) {
-	char jobs[32];
-	size_t n = manifest_batch_jobs(batch);
+	size_t n = manifest_batch_jobs(batch), len = text_columns(batch->name, strlen(batch->name));
+	buf_printf(buf, "%s%*s  ", batch->name, (int)(len < width ? width - len : 0), "");
 	if (n == SIZE_MAX) {
-		snprintf(jobs, sizeof(jobs), "? jobs");
+		buf_adds(buf, "? jobs");
 	} else {
-		snprintf(jobs, sizeof(jobs), "%zu%s job%s", n, batch->nfeeders > 0 ? "+" : "", n == 1 && batch->nfeeders == 0 ? "" : "s");
+		buf_printf(buf, "%zu%s job%s", n, batch->nfeeders > 0 ? "+" : "", n == 1 && batch->nfeeders == 0 ? "" : "s");
 	}
-	size_t len = text_columns(batch->name, strlen(batch->name));
-	buf_printf(buf, "%s%*s  %s", batch->name, (int)(len < width ? width - len : 0), "", jobs);
 	for (size_t i = 0; i < batch->nneeds; ++i) {
 		buf_printf(buf, "%s%s", i == 0 ? ", needs " : " ", batch->needs[i]->name);
 	}

@@ -3,6 +3,7 @@
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,9 +118,7 @@ struct manifest *manifest_parse(const char *path, const char *data, size_t len, 
 // ---- the file ----
 
 static void fail_file(const char *path, const char *verb, const char *cause, struct buf *messages) {
-	buf_printf(messages, "fairpar: error: %s '", verb);
-	buf_add_escaped(messages, path, strlen(path), SIZE_MAX);
-	buf_printf(messages, "': %s\n", cause);
+	buf_printf(messages, "fairpar: error: %s '%s': %s\n", verb, text_shows(path), cause);
 }
 
 // True for /dev/stdin, /dev/fd/N and /proc/PID/fd/N, which name an open descriptor and have no directory of their own.

@@ -315,15 +315,14 @@ static void check_command(struct loader *loader, const struct node *node) {
 	if (node->kind != NODE_TEXT || node->text[strspn(node->text, " \t\n")] == '\0' || !load_count(loader, node, node->cost)) {
 		return; // a value that is no text, or is empty, has its error already
 	}
-	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT, shown = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT;
 	struct split split;
 	if (words_split(node->text, &words, &split) != 0) {
 		diagnostic_hint(load_error(loader, node, "this command cannot be split into words: %s", split.error),
 		             "quotes and backslashes have the meaning of a shell also with 'shell: none'");
 	} else if (loader->diagnostics->nwarnings < MANIFEST_ERRORS && split.syntax) {
-		buf_add_escaped(&shown, split.syntax, split.syntax_len, 40);
 		struct source_span span = text_span(loader, node, split.syntax, split.syntax_len);
-		diagnostic_hint(diagnostic_warning(loader->diagnostics, span, "'%s' means nothing without a shell", buf_str(&shown)),
+		diagnostic_hint(diagnostic_warning(loader->diagnostics, span, "'%s' means nothing without a shell", text_show(split.syntax, split.syntax_len)),
 		             "with 'shell: none' it is an ordinary word; to say that you mean this, quote it in the command");
 	}
 }

@@ -303,10 +303,9 @@ static int count(struct yaml_reader *reader, struct source_span span, size_t n) 
 static void push(struct yaml_reader *reader, struct node *node) {
 	if (reader->nframes == 0) {
 		reader->root = node;
-		return;
+	} else {
+		*NEW_ELEMENT(reader->stack, reader->nstack, reader->stack_cap) = node;
 	}
-	grow_array(&reader->stack, &reader->stack_cap, reader->nstack + 1, sizeof(struct node *));
-	reader->stack[reader->nstack++] = node;
 }
 
 static struct node *add_node(struct yaml_reader *reader, struct source_span span, enum node_kind kind, const yaml_char_t *anchor) {
@@ -359,8 +358,7 @@ static struct node *collect(struct yaml_reader *reader, struct collection *pairs
 	if (had != MAP_NONE) {
 		return reader->pairs[had].key;
 	}
-	grow_array(&reader->pairs, &reader->pairs_cap, pairs->n + 1, sizeof(struct pair));
-	reader->pairs[pairs->n++] = pair;
+	*NEW_ELEMENT(reader->pairs, pairs->n, reader->pairs_cap) = pair;
 	return NULL;
 }
 
@@ -379,9 +377,8 @@ static void add_pair(struct yaml_reader *reader, struct collection *pairs, struc
 	}
 	struct node *had = collect(reader, pairs, (struct pair){key, value});
 	if (had) {
-		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
-		buf_add_escaped(&shown, key->text, key->n, 60);
-		diagnostic_hint(diagnostic_error(reader->diagnostics, node_span(key), "the key '%s' stands twice in one mapping", buf_str(&shown)),
+		const char *shown = text_show(key->text, key->n);
+		diagnostic_hint(diagnostic_error(reader->diagnostics, node_span(key), "the key '%s' stands twice in one mapping", shown),
 		             "the first one is in line %u, column %u", had->line, had->column);
 	}
 }

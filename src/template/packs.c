@@ -3,6 +3,7 @@
 #include "template/packs.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 
 #include <stdio.h>
 
@@ -164,9 +165,7 @@ static struct record records_at(const struct pack *pack, const char *at, uint32_
 	for (uint32_t i = from; i < to; ++i) {
 		record.nargs += pack->counts[i];
 	}
-	for (uint32_t i = 0; i < record.nargs; ++i) {
-		record.size += strlen(at + record.size) + 1;
-	}
+	record.size = (size_t)(strings_skip(at, record.nargs) - at);
 	return record;
 }
 

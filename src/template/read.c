@@ -51,9 +51,7 @@ static bool is_multibyte(const char *text) {
 
 // Adds what `item` needs as a requirement of the part. If `item` is NULL, the part is in a word of `let` with -q and must be an integer.
 static void add_requirement(struct template *template, const struct part *part, const struct read_item *item) {
-	grow_array(&template->requirements, &template->requirements_cap, template->nrequirements + 1,
-	           sizeof(template->requirements[0]));
-	struct requirement *requirement = &template->requirements[template->nrequirements++];
+	struct requirement *requirement = NEW_ELEMENT(template->requirements, template->nrequirements, template->requirements_cap);
 	*requirement = (struct requirement){.needs = item ? item->needs : NEED_INTEGER, .part = *part};
 	memcpy(requirement->delimiter, item ? item->delimiter : "", item ? sizeof(requirement->delimiter) : 1);
 }
@@ -213,9 +211,7 @@ static bool is_satisfied(const struct requirement *requirement, struct slice ite
 			? "would end the here-document that it stands in, or begins as its delimiter does"
 			: NULL;
 	if (problem) {
-		buf_adds(why, "the item '");
-		buf_add_escaped(why, item.text, item.len, 80);
-		buf_printf(why, "' %s", problem);
+		buf_printf(why, "the item '%s' %s", text_show(item.text, item.len), problem);
 	}
 	return !problem;
 }

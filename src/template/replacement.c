@@ -6,6 +6,7 @@
 #include "template/internal.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "input/columns.h"
 
 #include <ctype.h>
@@ -81,9 +82,7 @@ static int set_regex(struct replacement *replacement, const char *before, const 
 	}
 	replacement->has_regex = result == 0;
 	if (result != 0) {
-		buf_adds(error, "cannot use '");
-		buf_add_escaped(error, expression, len, 200);
-		buf_printf(error, "' as a regular expression: %s", buf_str(&cause));
+		buf_printf(error, "cannot use '%s' as a regular expression: %s", text_shows(expression), buf_str(&cause));
 	}
 	return result;
 }

@@ -11,8 +11,7 @@
 // ---- tokens ----
 
 static void parts_add(struct parts *parts, struct part part) {
-	grow_array(&parts->at, &parts->cap, parts->n + 1, sizeof(parts->at[0]));
-	parts->at[parts->n++] = part;
+	*NEW_ELEMENT(parts->at, parts->n, parts->cap) = part;
 }
 
 enum token token_find(const struct tokens *tokens, const char *at, bool is_numbered, size_t *ret_len) {

@@ -32,7 +32,6 @@
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <unistd.h>
 #include <wchar.h>
 #include <wctype.h>
@@ -134,10 +133,7 @@ static void stop(struct xargs_run *run, int code, const char *format, ...) {
 	stop_run(run);
 	if (format) {
 		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-		va_list args;
-		va_start(args, format);
-		buf_vprintf(&text, format, args);
-		va_end(args);
+		BUF_ADD_ARGUMENTS(&text, format);
 		diag_note("%s", buf_str(&text));
 	}
 }

@@ -32,9 +32,12 @@ static void add_argv(struct buf *buf, const struct run_stats *stats) {
 	}
 }
 
-static void add_fact(struct buf *buf, const char *name, const char *value) {
-	buf_printf(buf, "<div><dt>%s</dt><dd>%s</dd></div>\n", name, value);
+// Begins a fact. The value follows, and then END_FACT.
+static void begin_fact(struct buf *buf, const char *name) {
+	buf_printf(buf, "<div><dt>%s</dt><dd>", name);
 }
+
+#define END_FACT "</dd></div>\n"
 
 static void add_facts(struct buf *buf, const struct run_stats *stats) {
 	const struct stats_batch *total = &stats->total;
@@ -43,35 +46,31 @@ static void add_facts(struct buf *buf, const struct run_stats *stats) {
 		{"cancelled", total->counts.cancelled, false}, {"skipped", total->counts.skipped, false}, {"retried", total->retried, false},
 		{"done before", stats->run_end.resumed, false}, {"up to date", total->up_to_date, false}, {"stolen", stats->stolen, false},
 	};
-	FP_CLEANUP(buf_fini) struct buf value = BUF_INIT;
 	buf_adds(buf, "<dl class=\"facts\">\n");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
 		bool is_link = counts[i].n > 0 && strcmp(counts[i].name, "failed") == 0;
-		buf_reset(&value);
-		buf_adds(&value, is_link ? "<a class=\"bad\" href=\"#failed\">" : "");
-		markup_add_count(&value, counts[i].n);
-		buf_adds(&value, is_link ? "</a>" : "");
 		if (counts[i].n > 0 || counts[i].is_always) {
-			add_fact(buf, counts[i].name, value.data);
+			begin_fact(buf, counts[i].name);
+			buf_adds(buf, is_link ? "<a class=\"bad\" href=\"#failed\">" : "");
+			markup_add_count(buf, counts[i].n);
+			buf_adds(buf, is_link ? "</a>" END_FACT : END_FACT);
 		}
 	}
 	if (stats->lent > 0) {
-		buf_reset(&value);
-		markup_add_count(&value, stats->lent);
-		buf_adds(&value, "&nbsp;× · ");
-		text_add_time(&value, stats->lent_time);
-		add_fact(buf, "lent to runs in jobs", value.data);
+		begin_fact(buf, "lent to runs in jobs");
+		markup_add_count(buf, stats->lent);
+		buf_adds(buf, "&nbsp;× · ");
+		text_add_time(buf, stats->lent_time);
+		buf_adds(buf, END_FACT);
 	}
-	buf_reset(&value);
-	text_add_time(&value, stats_wall(stats));
-	add_fact(buf, "time", value.data);
+	begin_fact(buf, "time");
+	text_add_time(buf, stats_wall(stats));
+	buf_adds(buf, END_FACT);
 	if (stats->run.slots > 0) { // otherwise the number of slots is not known, or the log lacks its first line
-		buf_reset(&value);
-		buf_printf(&value, stats->least_slots < stats->most_slots ? "%u to %u" : "%u", stats->least_slots, stats->most_slots);
-		add_fact(buf, "slots", value.data);
-		buf_reset(&value);
-		buf_printf(&value, "%u%%", (unsigned)(stats->busy * 100));
-		add_fact(buf, "busy", value.data);
+		begin_fact(buf, "slots");
+		buf_printf(buf, stats->least_slots < stats->most_slots ? "%u to %u" END_FACT : "%u" END_FACT, stats->least_slots, stats->most_slots);
+		begin_fact(buf, "busy");
+		buf_printf(buf, "%u%%" END_FACT, (unsigned)(stats->busy * 100));
 	}
 	buf_adds(buf, "</dl>\n");
 }

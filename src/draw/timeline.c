@@ -9,6 +9,88 @@
 
 enum { TEXT_COMMAND = 160 }; // bytes of a command that a bar shows
 
+// ---- the first pass ----
+
+static void count_attempt(void *arg, const struct attempt_span *attempt) {
+	struct first_pass *first_pass = arg;
+	if (!attempt->slotless && (attempt->phase == ATTEMPT_STARTED || !attempt->start)) {
+		machines_enter(&first_pass->machines, attempt->id.host, attempt->nslots);
+	}
+	if (attempt->phase == ATTEMPT_STARTED) {
+		return;
+	}
+	if (!attempt->slotless) {
+		machines_leave(&first_pass->machines, attempt->id.host, attempt->nslots);
+	}
+	uint64_t bars = attempt->nslots <= 1 ? 1 : attempt->nslots < FIRST_PASS_SLOTS ? attempt->nslots : FIRST_PASS_SLOTS;
+	first_pass->bars += bars;
+	first_pass->durations[bucket_of(attempt->to - attempt->from, FIRST_PASS_BITS)] += bars;
+	const struct event_job_end *end = attempt->end;
+	first_pass->jobs += end && end->next == NEXT_NOTHING && attempt->id.role == ROLE_JOB;
+}
+
+void first_pass_init(struct first_pass *first_pass) {
+	*first_pass = (struct first_pass){0};
+	first_pass->attempts = (struct attempts){.fn = count_attempt, .arg = first_pass};
+}
+
+void first_pass_on_event(void *arg, const struct event *event) {
+	struct first_pass *first_pass = arg;
+	attempts_on_event(&first_pass->attempts, event);
+	if (event->kind == EVENT_LENT && event->u.lent.end >= event->u.lent.start) {
+		++first_pass->bars;
+		++first_pass->durations[bucket_of(event->u.lent.end - event->u.lent.start, FIRST_PASS_BITS)];
+	}
+}
+
+void first_pass_finish(struct first_pass *first_pass) {
+	attempts_finish(&first_pass->attempts);
+	first_pass->attempts.rows = machines_set_rows(&first_pass->machines) ? &first_pass->machines : NULL;
+}
+
+uint64_t first_pass_longest(const struct first_pass *first_pass, uint64_t most) {
+	uint64_t n = 0;
+	for (unsigned bucket = BUCKETS(FIRST_PASS_BITS); bucket-- > 0;) {
+		n += first_pass->durations[bucket];
+		if (n > most) {
+			return bucket_start(bucket + 1, FIRST_PASS_BITS);
+		}
+	}
+	return 0;
+}
+
+// ---- the palette ----
+
+// Okabe and Ito, "Color Universal Design": colours that most people can tell apart, in an order in which neighbours differ most.
+static const char *const colours[PALETTE_COLOURS] = {
+	"#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442",
+};
+
+const char *palette_colour(unsigned class) {
+	return class < PALETTE_OTHERS ? colours[class % PALETTE_COLOURS] : "#8A8A8A";
+}
+
+void palette_init(struct palette *palette, const struct run_stats *stats) {
+	*palette = (struct palette){.stats = stats};
+	FP_CLEANUP(free_later) bool *is_chosen = stats_largest(stats, PALETTE_OTHERS, /* with_long */ true);
+	for (uint32_t i = 0; i < stats->nbatches; ++i) {
+		const struct stats_batch *batch = &stats->batches[i];
+		palette->class_of[i] = is_chosen[i] ? (unsigned char)palette->nclasses : (unsigned char)PALETTE_OTHERS;
+		if (is_chosen[i]) {
+			palette->owners[palette->nclasses++] = batch;
+		} else {
+			palette->nothers += batch->name[0] != '\0' ? 1 : stats->hidden_batches;
+		}
+	}
+}
+
+unsigned palette_class(const struct palette *palette, const char *batch) {
+	uint32_t index = stats_find(palette->stats, batch);
+	return index == MAP_NONE ? (unsigned)PALETTE_OTHERS : palette->class_of[index];
+}
+
+// ---- the timeline ----
+
 // Chooses which attempts are merged: none; or those that are too narrow to be seen, and the shortest if there are too many.
 static void choose_shortest(struct timeline *timeline, const struct first_pass *first_pass) {
 	if (timeline->group > 1) {
@@ -127,10 +209,9 @@ static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint6
 }
 
 static void add_bar(struct timeline *timeline, struct bar bar, const struct buf *text) {
-	grow_array(&timeline->bars, &timeline->bar_cap, timeline->nbars + 1, sizeof(*timeline->bars));
 	bar.text = arena_text(&timeline->texts, buf_str(text), text->len);
 	bar.text_len = text->len;
-	timeline->bars[timeline->nbars++] = bar;
+	*NEW_ELEMENT(timeline->bars, timeline->nbars, timeline->bar_cap) = bar;
 }
 
 static void add_attempt_bar(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt_span *attempt) {

@@ -10,7 +10,7 @@
 #include "report/attempts.h"
 #include "report/run_stats.h"
 
-// ---- first_pass.c: counts the attempts of a run and their lengths, so that a second reading of the log can draw them in bounded memory ----
+// ---- the first pass: counts the attempts of a run and their lengths, so that a second reading of the log can draw them in bounded memory ----
 
 enum {
 	FIRST_PASS_BITS = 3,                   // the `bits` of BUCKETS() for the lengths
@@ -37,7 +37,7 @@ void first_pass_finish(struct first_pass *first_pass);
 // Returns the smallest length in nanoseconds such that at most `most` bars are as long or longer; 0 if there are no more bars than that.
 uint64_t first_pass_longest(const struct first_pass *first_pass, uint64_t most);
 
-// ---- palette.c: a colour for each batch; those with most time have one of their own, the others share one ----
+// ---- the palette: a colour for each batch; those with most time have one of their own, the others share one ----
 
 enum {
 	PALETTE_COLOURS = 7,                    // the colours of Okabe and Ito
@@ -62,7 +62,7 @@ unsigned palette_class(const struct palette *palette, const char *batch);
 // Returns the colour of the class, such as "#0072B2". Static text.
 const char *palette_colour(unsigned class);
 
-// ---- timeline.c ----
+// ---- the timeline ----
 
 enum {
 	TIMELINE_WIDTH = 1000,   // pixels

@@ -10,26 +10,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { PIPE_LEAST = 64 * 1024 }; // bytes that every pipe can hold
 
-// ---- all of them ----
-
-void blocks_init(struct blocks *blocks, const struct pipe_config *config, bool named, size_t most) {
-	*blocks = (struct blocks){.config = config, .named = named, .most = most};
-	mutex_init(&blocks->lock, LOCK_BLOCKS);
-	list_init(&blocks->all);
-}
-
-void blocks_fini(struct blocks *blocks) {
-	list_for_each_entry(&blocks->all, struct block, block, link) {
-		block_free(block);
-	}
-	mutex_fini(&blocks->lock);
-}
+// ---- making and freeing ----
 
 struct block *block_new(struct blocks *blocks) {
 	struct block *block = NULL;
@@ -79,15 +65,6 @@ void block_record(struct block *block, struct buf *buf, struct record *ret_recor
 
 uint64_t block_sent(const struct block *block) {
 	return block->consumer ? block->consumer->sent : block->part && !block->part->is_stdin ? 0 : block->head_len + block->size;
-}
-
-// ---- reading ----
-
-ssize_t read_now(char *to, size_t want) {
-	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-	int ready = poll(&in, 1, 0);
-	errno = ready == 0 ? EAGAIN : errno;
-	return ready <= 0 ? -1 : read_some(STDIN_FILENO, to, want);
 }
 
 // ---- a block and its job ----

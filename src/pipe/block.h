@@ -49,7 +49,7 @@ struct pipe_config {
 struct blocks {
 	const struct pipe_config *config;
 	bool named;              // --cat, --fifo: jobs get the name of the block
-	size_t most;             // how many blocks there may be at once; changed only before the first block is made
+	size_t most;             // how many blocks there may be at once
 	mutex lock;              // guards the members below
 	struct list all;
 	size_t n;
@@ -88,20 +88,12 @@ struct file_part {
 
 // ---- from the event loop ----
 
-// Makes an empty set, which will have at most `most` blocks at once. `named`: jobs get the names of blocks instead of pipes.
-void blocks_init(struct blocks *blocks, const struct pipe_config *config, bool named, size_t most);
-// Frees the blocks that are left. To be called when no job runs any more.
-void blocks_fini(struct blocks *blocks);
-
 // Returns a block without bytes yet, which block_free() frees; or NULL if there are `most` blocks: config->wake_fd tells when one of
 // them was freed.
 struct block *block_new(struct blocks *blocks);
 
 // Sets *ret_record to the item of the block's job: the name of the block, or "". Borrowed from `buf`.
 void block_record(struct block *block, struct buf *buf, struct record *ret_record);
-
-// As read_some() from stdin, but fails with EAGAIN if it would wait.
-ssize_t read_now(char *to, size_t want);
 
 // ---- from any thread ----
 

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,6 +101,14 @@ static enum data_status part_ready(struct blockfeed *feed, struct file_part *par
 }
 
 // ---- reading a stream ----
+
+// As read_some() from stdin, but fails with EAGAIN if it would wait.
+static ssize_t read_now(char *to, size_t want) {
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+	int ready = poll(&in, 1, 0);
+	errno = ready == 0 ? EAGAIN : errno;
+	return ready <= 0 ? -1 : read_some(STDIN_FILENO, to, want);
+}
 
 // Reads up to `want` bytes of stdin, without blank lines if they are dropped. Returns how many it keeps, 0 at the end, or -1 with errno.
 static ssize_t read_data(struct blockfeed *feed, size_t want) {
@@ -654,15 +663,17 @@ struct blockfeed *blockfeed_open(const struct pipe_config *config) {
 	feed->config = *config;
 	feed->strip = options->remove_rec_sep;
 	bool of_parts = options->pipe == PIPE_PART;
-	size_t ahead = options->tee ? SIZE_MAX - config->slots : of_parts && !options->cat ? PARTS_AHEAD : 1;
-	blocks_init(&feed->blocks, &feed->config, options->cat, config->slots + ahead);
+	// with --round-robin there is room for the first block of each job, a block that is filled, and a block that is dealt out
+	size_t ahead = options->round_robin ? 2 : of_parts && !options->cat ? PARTS_AHEAD : 1;
+	feed->blocks = (struct blocks){.config = &feed->config, .named = options->cat, .most = options->tee ? SIZE_MAX : config->slots + ahead};
+	mutex_init(&feed->blocks.lock, LOCK_BLOCKS);
+	list_init(&feed->blocks.all);
 	if (options->round_robin || (options->tee && !of_parts)) {
 		feed->dealer = dealer_create(&feed->config);
 	}
 	if (options->round_robin) {
 		unsigned long most = config->nofile / FDS_PER_JOB;
 		feed->most_jobs = most == 0 ? 1 : most < config->slots ? (unsigned)most : config->slots;
-		++feed->blocks.most; // room for the first block of each job, a block that is filled, and a block that is dealt out
 	}
 	if (options->tee ? of_parts && tee_file_check(options->tee_file) != 0 : rules_open(feed) != 0 || (of_parts && parts_open(feed) != 0)) {
 		blockfeed_close(feed);
@@ -675,7 +686,10 @@ struct blockfeed *blockfeed_open(const struct pipe_config *config) {
 }
 
 void blockfeed_close(struct blockfeed *feed) {
-	blocks_fini(&feed->blocks);
+	list_for_each_entry(&feed->blocks.all, struct block, block, link) {
+		block_free(block);
+	}
+	mutex_fini(&feed->blocks.lock);
 	portion_unref(feed->undealt);
 	if (feed->dealer) {
 		dealer_destroy(feed->dealer);

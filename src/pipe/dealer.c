@@ -286,8 +286,7 @@ static bool leave_to_others(struct dealer *dealer, struct portion **portion, siz
 		portion_unref(left);
 		return false;
 	}
-	grow_array(&dealer->left, &dealer->left_cap, dealer->nleft + 1, sizeof(*dealer->left));
-	dealer->left[dealer->nleft++] = left;
+	*NEW_ELEMENT(dealer->left, dealer->nleft, dealer->left_cap) = left;
 	return true;
 }
 

@@ -100,8 +100,7 @@ enum { NAMED_FILES = 1024 }; // the most names with a slash that are remembered:
 
 static struct {
 	mutex lock;
-	char *path;          // PATH as it was searched
-	struct map numbers;  // the index in `all` by name, of the programs found in this PATH
+	struct map numbers;  // the index in `all` by name; fairpar never changes its own PATH
 	struct program **all;
 	size_t n, cap;
 	unsigned nfiles;     // how many names in `numbers` have a slash
@@ -174,20 +173,8 @@ int program_search(const char *path, const char *name, struct buf *ret_file) {
 	return *name ? search(path, name, strlen(name), /* is_absolute */ true, ret_file) : -1;
 }
 
-static const char *search_path(void) {
-	const char *path = getenv("PATH");
-	return path ? path : "/bin:/usr/bin"; // as execvp() of glibc 2.24 and later
-}
-
 static const struct program *recall(const char *name, size_t len) {
-	const char *path = search_path();
 	FP_HOLD(&programs.lock);
-	if (!programs.path || strcmp(programs.path, path) != 0) { // what was found in another PATH is forgotten
-		map_fini(&programs.numbers);
-		programs.nfiles = 0;
-		free(programs.path);
-		programs.path = xstrdup(path);
-	}
 	uint32_t number = map_get(&programs.numbers, name, len);
 	return number != MAP_NONE ? programs.all[number] : NULL;
 }
@@ -201,8 +188,7 @@ static const struct program *remember(const char *name, size_t len, char *file) 
 	uint32_t number = map_add(&programs.numbers, program->name, len, (uint32_t)programs.n);
 	const struct program *known = number != MAP_NONE ? programs.all[number] : NULL;
 	if (!known) {
-		grow_array(&programs.all, &programs.cap, programs.n + 1, sizeof(programs.all[0]));
-		programs.all[programs.n++] = program;
+		*NEW_ELEMENT(programs.all, programs.n, programs.cap) = program;
 		programs.nfiles += memchr(name, '/', len) != NULL;
 	}
 	mutex_unlock(&programs.lock);
@@ -224,7 +210,9 @@ static const struct program *find(const char *name, size_t len) {
 		return program;
 	}
 	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
-	bool is_found = search(search_path(), name, len, /* is_absolute */ false, &file) == 0;
+	const char *path = getenv("PATH");
+	path = path ? path : "/bin:/usr/bin"; // as execvp() of glibc 2.24 and later
+	bool is_found = search(path, name, len, /* is_absolute */ false, &file) == 0;
 	return is_found ? remember(name, len, buf_take(&file)) : NULL;
 }
 
@@ -290,11 +278,9 @@ static bool scan(const char *command, size_t len, struct command_word *ret_first
 	}
 	for (; i < len; ++i) {
 		unsigned class = class_of(command[i]);
-		if (class & META) {
-			return false;
-		}
 		// bash also expands the ~ in NAME=~ and in NAME=X:~, in any word
-		if (class == LEADING && (class_of(command[i - 1]) == BLANK || command[i - 1] == '=' || command[i - 1] == ':')) {
+		bool is_leading = class == LEADING && (class_of(command[i - 1]) == BLANK || command[i - 1] == '=' || command[i - 1] == ':');
+		if ((class & META) || is_leading) {
 			return false;
 		}
 	}

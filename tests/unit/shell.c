@@ -156,10 +156,6 @@ static void test_programs(void) {
 	check(mkdir("dir", 0700) == 0);
 	check(!program_find("dir") && errno == EACCES);
 
-	// another PATH is another search, and what was found stays valid
-	check(setenv("PATH", one, 1) == 0);
-	check(!program_find("tool") && errno == EACCES);
-	check_string(found, file);
 	unsetenv("PATH");
 	check(program_find("ls"));
 

@@ -37,27 +37,24 @@ static bool wants_separate_value(const struct option_info *option) {
 	return option_value_way(option) == VALUE_ALWAYS || option_value_way(option) == VALUE_MAY_FOLLOW;
 }
 
-// Appends "-j, --jobs N", or with `all` names "-j, -P, --jobs, --max-procs N".
-static void add_names(struct buf *text, const struct option_info *option, bool all) {
+// Appends all spellings of the option: first its letters, each behind letter_prefix, then its names, each behind name_prefix.
+static void add_spellings(struct buf *text, const struct option_info *option, const char *letter_prefix, const char *name_prefix) {
 	for (const char *letter = option->shorts; *letter; ++letter) {
-		buf_printf(text, "%s-%c", letter == option->shorts ? "" : ", ", *letter);
-		if (!all) {
-			break;
-		}
+		buf_printf(text, "%s%c", letter_prefix, *letter);
 	}
-	buf_printf(text, "%s--%s", option->shorts[0] ? ", " : all ? "" : "    ", option->name);
+	buf_printf(text, "%s%s", name_prefix, option->name);
 	size_t len;
-	const char *list = all ? option->aliases : "";
+	const char *list = option->aliases;
 	for (const char *name; (name = word_next(&list, &len));) {
-		buf_printf(text, ", --%.*s", (int)len, name);
+		buf_printf(text, "%s%.*s", name_prefix, (int)len, name);
 	}
-	buf_printf(text, "%s%s", wants_separate_value(option) ? " " : "", option->arg);
 }
 
 static void add_brief(struct buf *text, const struct option_info *option) {
 	size_t start = text->len;
-	buf_adds(text, "  ");
-	add_names(text, option, false);
+	bool has_letter = option->shorts[0] != '\0';
+	buf_printf(text, "  %s%.1s%s--%s%s%s", has_letter ? "-" : "  ", option->shorts, has_letter ? ", " : "  ", option->name,
+	           wants_separate_value(option) ? " " : "", option->arg);
 	do {
 		buf_addc(text, ' ');
 	} while (text->len - start < BRIEF_COLUMN);
@@ -90,10 +87,9 @@ static void add_wrapped(struct buf *text, const char *s, int indent) {
 }
 
 static void add_full(struct buf *text, const struct option_info *option) {
-	buf_adds(text, "  ");
-	add_names(text, option, true);
-	buf_addc(text, '\n');
-	FP_CLEANUP(buf_fini) struct buf sentence = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT, sentence = BUF_INIT;
+	add_spellings(&names, option, ", -", ", --");
+	buf_printf(text, "  %s%s%s\n", buf_str(&names) + strlen(", "), wants_separate_value(option) ? " " : "", option->arg);
 	buf_adds(&sentence, option->brief);
 	// the brief becomes a sentence, so its first letter becomes a capital
 	if (sentence.data[0] >= 'a' && sentence.data[0] <= 'z') {
@@ -170,19 +166,6 @@ static void add_quoted(struct buf *text, const char *s, bool fish) {
 		}
 	}
 	buf_addc(text, '\'');
-}
-
-// Appends all spellings of the option: first its letters, each behind letter_prefix, then its names, each behind name_prefix.
-static void add_spellings(struct buf *text, const struct option_info *option, const char *letter_prefix, const char *name_prefix) {
-	for (const char *letter = option->shorts; *letter; ++letter) {
-		buf_printf(text, "%s%c", letter_prefix, *letter);
-	}
-	buf_printf(text, "%s%s", name_prefix, option->name);
-	size_t len;
-	const char *list = option->aliases;
-	for (const char *name; (name = word_next(&list, &len));) {
-		buf_printf(text, "%s%.*s", name_prefix, (int)len, name);
-	}
 }
 
 // How each shell completes an argument. `name` is what the column "completion" of options.def has; any other text there is the list of choices.

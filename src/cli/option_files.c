@@ -116,8 +116,7 @@ struct file_list {
 };
 
 static void add_file(struct file_list *list, enum option_id option, const char *read_as, const char *path) {
-	grow_array(&list->files, &list->cap, list->n + 1, sizeof(*list->files));
-	struct named_file *file = &list->files[list->n++];
+	struct named_file *file = NEW_ELEMENT(list->files, list->n, list->cap);
 	*file = (struct named_file){
 		.option = option, .read_as = read_as, .path = path, .fd = option == OPT_LOG && !read_as ? option_log_fd(path) : NO_FD};
 	if (read_as && (!path || strcmp(path, "-") == 0)) {

@@ -254,8 +254,7 @@ int opt_sshlogin(struct parser *parser, const char *value) {
 	struct host_sources *sources = o->host_sources;
 	char *error;
 	sources->parser = parser;
-	grow_array(&sources->at, &sources->cap, sources->n + 1, sizeof(*sources->at));
-	sources->at[sources->n++] = (struct host_source){.text = value, .is_file = parser->id == OPT_SSHLOGINFILE};
+	*NEW_ELEMENT(sources->at, sources->n, sources->cap) = (struct host_source){.text = value, .is_file = parser->id == OPT_SSHLOGINFILE};
 	int result = read_source(sources, sources->n - 1, &o->hosts, &error);
 	return report(result, error);
 }

@@ -67,13 +67,6 @@ int opt_delimiter(struct parser *parser, const char *value) {
 	return result;
 }
 
-int opt_replace(struct parser *parser, const char *value) {
-	if (value && *value) { // without a value, TOKEN_ITEM stays {}
-		parser->options->tokens.name[TOKEN_ITEM] = value;
-	}
-	return 0;
-}
-
 int opt_shell_quote(struct parser *parser, const char *value FP_UNUSED) {
 	++parser->options->shell_quotes;
 	parser->options->dry_run = true;

@@ -11,7 +11,6 @@
 
 #include <fnmatch.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <string.h>
 
 enum { MOST_LONG = 10000, MOST_PILOTS = 1000 };
@@ -50,10 +49,7 @@ static const struct value_info values[NOPTIONS] = {
 
 int option_fail(enum option_id id, const char *format, ...) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&text, format, args);
-	va_end(args);
+	BUF_ADD_ARGUMENTS(&text, format);
 	return diag_error("--%s %s", option_table[id].name, buf_str(&text));
 }
 
@@ -82,7 +78,7 @@ static int store_text(const struct value_info *info, enum option_id id, char *fi
 	}
 	if (info->kind == KIND_LIST) {
 		option_add_text((const char ***)(void *)field, (size_t *)(void *)(field - info->at + info->most), text);
-	} else {
+	} else if (text || info->least == 0) {
 		memcpy(field, &text, sizeof(text));
 	}
 	return 0;

@@ -43,17 +43,12 @@ static int read_value(struct parser *parser, bool is_needed) {
 	return 0;
 }
 
-static bool is_number(const char *text) {
-	size_t digits = strspn(text, "0123456789");
-	return digits > 0 && text[digits] == '\0';
-}
-
 // Reads the number behind an option of one letter whose number may be left out: from the same word or, as in GNU parallel, from the next: -l5, -l 5.
 static void read_number(struct parser *parser, const char *rest) {
-	if (*rest && is_number(rest)) {
-		parser->value = rest;
-	} else if (!*rest && *parser->at && is_number(*parser->at)) {
-		parser->value = *parser->at++;
+	const char *text = *rest ? rest : *parser->at ? *parser->at : "";
+	if (*text && text[strspn(text, "0123456789")] == '\0') {
+		parser->value = text;
+		parser->at += *rest == '\0';
 	}
 }
 

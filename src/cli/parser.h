@@ -40,7 +40,7 @@ void option_add_text(const char ***list, size_t *n, const char *text);
 // Checks and stores `value`, the argument of the option parser->id; NULL: the option has none. Returns 0 or -1.
 typedef int option_handler(struct parser *parser, const char *value);
 
-option_handler opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack, opt_batch, opt_manifest, opt_block, opt_jobs,
+option_handler opt_arg_file, opt_delimiter, opt_shell_quote, opt_pack, opt_batch, opt_manifest, opt_block, opt_jobs,
 	opt_pool_slots, opt_timeout, opt_retry_delay, opt_term_seq, opt_slot_var, opt_load, opt_memory, opt_delay, opt_tagstring, opt_halt,
 	opt_stop_signal, opt_joblog, opt_log, opt_report, opt_semaphore_timeout;
 

@@ -248,8 +248,7 @@ static void expand_parts(struct expand_writer *writer, const struct parts *parts
 	buf_fini(&writer->scratch);
 }
 
-// Expands as template_expand() does. Returns how many items are passed in variables.
-static unsigned expand(const struct template *template, const struct expansion *x, struct buf *buf) {
+unsigned template_expand(const struct template *template, const struct expansion *x, struct buf *buf) {
 	if (template->flags & TEMPLATE_QUOTE) {
 		FP_CLEANUP(buf_fini) struct buf words = BUF_INIT; // each word is quoted as a whole, so that a shell reads the same words
 		template_expand_words(template, x, &words);
@@ -270,14 +269,10 @@ static unsigned expand(const struct template *template, const struct expansion *
 	return writer.nvariables;
 }
 
-void template_expand(const struct template *template, const struct expansion *x, struct buf *buf) {
-	(void)expand(template, x, buf);
-}
-
 size_t template_length(const struct template *template, const struct expansion *x) {
 	enum { DIGITS = 2 * 6 }; // bytes by which a variable's number may get longer, both where it is set and where it is used
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	unsigned nvariables = expand(template, x, &text);
+	unsigned nvariables = template_expand(template, x, &text);
 	return text.len + nvariables * DIGITS;
 }
 

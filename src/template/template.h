@@ -60,8 +60,8 @@ struct expansion {
 
 // Appends the text with its replacement strings expanded. Each item is quoted to fit the quotes of the template around it, so
 // that the shell reads exactly the bytes of the item. With TEMPLATE_RAW no item is quoted; an item that the command begins with
-// never is.
-void template_expand(const struct template *template, const struct expansion *x, struct buf *buf);
+// never is. Returns how many items are passed in variables.
+unsigned template_expand(const struct template *template, const struct expansion *x, struct buf *buf);
 
 // Sets *ret_head and *ret_tail to the bytes of text in front of the first and behind the last replacement string; without any, all is head.
 void template_ends(const struct template *template, size_t *ret_head, size_t *ret_tail);

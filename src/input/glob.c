@@ -20,7 +20,7 @@ enum { MOST_DEPTH = 256 }; // each level takes some 400 bytes of the stack, of w
 
 struct component {
 	enum { TEXT, PATTERN, DIRECTORIES } kind; // DIRECTORIES: **
-	char *text;
+	const char *text;
 };
 
 struct glob_walk {
@@ -30,7 +30,7 @@ struct glob_walk {
 	struct buf path;             // the path of the walk so far: empty, or with a slash at its end
 	size_t ndir;                 // bytes of the path that name the caller's directory, and are no part of a match
 	unsigned depth;              // calls of walk_directories() that have not returned
-	struct arena texts;          // the texts of the matches
+	struct arena texts;          // the texts of the components and of the matches
 	const char **matches;
 	size_t nmatches, matches_cap;
 	char *error;                 // the message of fail(), or NULL
@@ -56,18 +56,16 @@ static bool is_absence(int error) {
 // ---- the pattern ----
 
 static void add_component(struct glob_walk *walk, const char *text, size_t len) {
-	struct component component = {.kind = TEXT, .text = xmemdup(text, len)};
+	struct component component = {.kind = TEXT, .text = arena_text(&walk->texts, text, len)};
 	if (strcmp(component.text, "**") == 0) {
 		component.kind = DIRECTORIES;
 	} else if (strpbrk(component.text, "*?[\\")) {
 		component.kind = PATTERN;
 	}
 	bool is_repeated = component.kind == DIRECTORIES && walk->n > 0 && walk->components[walk->n - 1].kind == DIRECTORIES;
-	if (is_repeated) {
-		free(component.text);
-		return;
+	if (!is_repeated) {
+		*NEW_ELEMENT(walk->components, walk->n, walk->cap) = component;
 	}
-	*NEW_ELEMENT(walk->components, walk->n, walk->cap) = component;
 }
 
 // ---- directories ----
@@ -243,9 +241,6 @@ int glob_expand(const char *dir, const char *pattern, void (*found)(void *arg, c
 		}
 	}
 	*ret_error = walk.error;
-	for (size_t i = 0; i < walk.n; ++i) {
-		free(walk.components[i].text);
-	}
 	free(walk.components);
 	free(walk.matches);
 	arena_fini(&walk.texts);

@@ -17,13 +17,13 @@ enum {
 	MOST_BLOCK = INT32_MAX,    // GNU parallel grows no block beyond 2 GiB - 1
 };
 
-enum { START, END, BORDER };
+enum { START, END, BORDER, KINDS };
 
 struct block_splitter {
 	size_t block;
-	struct buf texts[3];       // START, END, and BORDER (the end with the start behind it), as fixed texts
+	struct buf texts[KINDS];   // START, END, and BORDER (the end with the start behind it), as fixed texts
 	bool regexp;
-	regex_t regexes[3];        // if `regexp`: used in place of `texts`
+	regex_t regexes[KINDS];    // if `regexp`: used in place of `texts`
 	size_t nregexes;           // how many of `regexes` are compiled
 	uint64_t records, lines;
 	bool begun;                // -N with regexp: the first block was looked for; only that block may be bytes before the first record
@@ -258,18 +258,6 @@ static size_t regex_cut_records(struct block_splitter *splitter, const char *byt
 
 // ---- the splitter ----
 
-// Compiles the splitter's three expressions. Returns 0, or -1 with *ret_error.
-static int compile_all(struct block_splitter *splitter, const struct block_splitter_config *config, char **ret_error) {
-	const char *parts[][2] = {[START] = {config->start, NULL}, [END] = {config->end, NULL}, [BORDER] = {config->end, config->start}};
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
-		if (compile(&splitter->regexes[i], "", parts[i][0], parts[i][1], ret_error) != 0) {
-			return -1;
-		}
-		++splitter->nregexes;
-	}
-	return 0;
-}
-
 struct block_splitter *block_splitter_create(const struct block_splitter_config *config, char **ret_error) {
 	struct block_splitter *splitter = NEW(struct block_splitter);
 	splitter->block = config->block < MOST_BLOCK ? config->block : MOST_BLOCK;
@@ -277,14 +265,17 @@ struct block_splitter *block_splitter_create(const struct block_splitter_config 
 	splitter->lines = config->lines;
 	bool is_empty = !(config->start && *config->start) && !(config->end && *config->end);
 	splitter->regexp = config->regexp && !is_empty;
-	if (!splitter->regexp) {
-		add_unescaped(&splitter->texts[START], config->start);
-		add_unescaped(&splitter->texts[END], config->end);
-		add_unescaped(&splitter->texts[BORDER], config->end);
-		add_unescaped(&splitter->texts[BORDER], config->start);
-	} else if (compile_all(splitter, config, ret_error) != 0) {
-		block_splitter_destroy(splitter);
-		return NULL;
+	const char *parts[KINDS][2] = {[START] = {config->start, NULL}, [END] = {config->end, NULL}, [BORDER] = {config->end, config->start}};
+	for (size_t i = 0; i < KINDS; ++i) {
+		if (!splitter->regexp) {
+			add_unescaped(&splitter->texts[i], parts[i][0]);
+			add_unescaped(&splitter->texts[i], parts[i][1]);
+		} else if (compile(&splitter->regexes[i], "", parts[i][0], parts[i][1], ret_error) == 0) {
+			++splitter->nregexes;
+		} else {
+			block_splitter_destroy(splitter);
+			return NULL;
+		}
 	}
 	return splitter;
 }
@@ -296,7 +287,7 @@ void block_splitter_destroy(struct block_splitter *splitter) {
 	for (size_t i = 0; i < splitter->nregexes; ++i) {
 		regfree(&splitter->regexes[i]);
 	}
-	for (size_t i = 0; i < sizeof(splitter->texts) / sizeof(splitter->texts[0]); ++i) {
+	for (size_t i = 0; i < KINDS; ++i) {
 		buf_fini(&splitter->texts[i]);
 	}
 	buf_fini(&splitter->scratch);

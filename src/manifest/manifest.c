@@ -3,6 +3,7 @@
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
+#include "base/io.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -86,29 +87,21 @@ static void load_top(struct loader *loader, const struct node *root) {
 	}
 }
 
-static struct manifest *manifest_create(const char *path) {
+struct manifest *manifest_parse(const char *path, const char *data, size_t len, struct buf *messages) {
 	struct manifest *manifest = NEW(struct manifest);
 	const char *slash = strrchr(path, '/');
 	manifest->path = arena_text(&manifest->arena, path, strlen(path));
 	manifest->dir = !slash ? "." : slash == path ? "/" : arena_text(&manifest->arena, path, (size_t)(slash - path));
-	return manifest;
-}
-
-struct manifest *manifest_parse(const char *path, const char *data, size_t len, struct buf *messages) {
-	struct manifest *manifest = manifest_create(path);
 	size_t mark = len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; // length of a byte order mark, which is no part of the text
-	struct diagnostics diagnostics = {.path = path, .data = data + mark, .len = len - mark};
+	FP_CLEANUP(diagnostics_fini) struct diagnostics diagnostics = {.path = path, .data = data + mark, .len = len - mark};
 	struct loader loader = {.manifest = manifest, .diagnostics = &diagnostics};
-	struct arena nodes = ARENA_INIT;
+	FP_CLEANUP(arena_fini) struct arena nodes = ARENA_INIT;
 	struct node *root;
 	if (tree_read(&diagnostics, &nodes, &manifest->arena, &root) == 0) {
 		load_top(&loader, root);
 	}
 	diagnostics_show(&diagnostics, messages);
-	bool failed = diagnostics.nerrors > 0;
-	arena_fini(&nodes);
-	diagnostics_fini(&diagnostics);
-	if (failed) {
+	if (diagnostics.nerrors > 0) {
 		manifest_free(manifest);
 		return NULL;
 	}
@@ -132,7 +125,8 @@ static bool names_descriptor(const char *path) {
 
 struct manifest *manifest_load(const char *path, struct buf *messages) {
 	bool is_stdin = strcmp(path, "-") == 0;
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	FP_CLEANUP(fd_close) int own = is_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int fd = is_stdin ? STDIN_FILENO : own;
 	if (fd < 0) {
 		fail_file(path, "cannot open", strerror(errno), messages);
 		return NULL;
@@ -151,9 +145,6 @@ struct manifest *manifest_load(const char *path, struct buf *messages) {
 	bool has_directory = !names_descriptor(path) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 	if (manifest && !has_directory) {
 		manifest->dir = ".";
-	}
-	if (!is_stdin) {
-		close(fd);
 	}
 	return manifest;
 }

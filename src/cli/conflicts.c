@@ -78,11 +78,8 @@ static int check_rules(const struct options *o) {
 			}
 		}
 	}
-	if (o->batch && o->batch_by) {
-		return diag_error("--batch %s cannot be combined with --batch-by: each names the batch of the same items",
-		                  text_shows(o->batch));
-	}
-	return 0;
+	return !o->batch || !o->batch_by ? 0
+		: diag_error("--batch %s cannot be combined with --batch-by: each names the batch of the same items", text_shows(o->batch));
 }
 
 // ---- more than a pair of options ----
@@ -123,11 +120,8 @@ static int check_table(const struct options *options) {
 	bool logs = options->log && (strcmp(options->log, "-") == 0 || option_log_fd(options->log) == STDOUT_FILENO);
 	const char *other = options->output == OUTPUT_UNGROUP ? "ungroup" : options->output == OUTPUT_LINE_BUFFER ? "line-buffer"
 		: options->files ? "files" : logs ? "log -" : options->joblog && strcmp(options->joblog, "-") == 0 ? "joblog -" : NULL;
-	if (other) {
-		return diag_error("--results %s cannot be combined with --%s: each row holds the whole output of a job",
-		                  text_shows(options->results), other);
-	}
-	return 0;
+	return !other ? 0 : diag_error("--results %s cannot be combined with --%s: each row holds the whole output of a job",
+	                               text_shows(options->results), other);
 }
 
 // Checks that a run to be resumed has a log that can be read back.
@@ -144,14 +138,10 @@ static int check_log(const struct options *options) {
 		return 0;
 	}
 	if (!options->joblog) {
-		diag_error("--%s needs the log of the run before: name it with --joblog FILE%s", name,
-		           has_dir ? "; --results does not say which jobs failed" : "");
-	} else if (strcmp(options->joblog, "-") == 0) {
-		diag_error("--%s needs a joblog in a file, not on stdout", name);
-	} else {
-		return 0;
+		return diag_error("--%s needs the log of the run before: name it with --joblog FILE%s", name,
+		                  has_dir ? "; --results does not say which jobs failed" : "");
 	}
-	return -1;
+	return strcmp(options->joblog, "-") != 0 ? 0 : diag_error("--%s needs a joblog in a file, not on stdout", name);
 }
 
 int option_conflicts_check(const struct options *o) {
@@ -204,19 +194,14 @@ static bool is_without_effect(const char *word, size_t len) {
 	       (id == OPT_IGNORED || id == OPT_CITATION || id == OPT_PLAIN);
 }
 
-// True if a line of the text that is no comment has a word other than an option without effect.
+// True if the text has a word other than an option without effect; # begins a comment, up to the end of the line.
 static bool has_options(const char *text) {
-	while (*text) {
-		size_t line = strcspn(text, "\n"), blanks = strspn(text, " \t");
-		const char *end = text + line, *at = blanks < line && text[blanks] == '#' ? end : text;
-		for (size_t len; at < end; at += len) {
-			at += strspn(at, " \t");
-			len = strcspn(at, " \t\n");
-			if (len > 0 && !is_without_effect(at, len)) {
-				return true;
-			}
+	for (size_t len; *(text += strspn(text, " \t\n")); text += len) {
+		bool is_comment = *text == '#';
+		len = strcspn(text, is_comment ? "\n" : " \t\n");
+		if (!is_comment && !is_without_effect(text, len)) {
+			return true;
 		}
-		text = *end ? end + 1 : end;
 	}
 	return false;
 }

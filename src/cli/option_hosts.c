@@ -220,12 +220,11 @@ int options_add_pilots(struct options *o) {
 	// the pilots' name is unique to this run, on all machines, so that pilots which the run has left behind can be found
 	struct utsname machine;
 	struct slurm_run run = {.pid = (uint64_t)getpid(), .start = proctree_start_time(getpid())};
-	struct buf pilot = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf pilot = BUF_INIT, command = BUF_INIT;
 	random_bytes(&run.mark, sizeof(run.mark));
 	slurm_run_set_host(&run, uname(&machine) == 0 ? machine.nodename : "");
 	slurm_run_add_name(&pilot, &run);
-	o->pilot_name = buf_take(&pilot);
-	FP_CLEANUP(buf_fini) struct buf command = BUF_INIT;
+	o->pilot_name = arena_text(&o->texts, buf_str(&pilot), pilot.len);
 	slurm_add_pilot(&command, o->pilot_name, cpus, o->slurm);
 	for (long i = 1; i <= o->pilots; ++i) {
 		char name[32], *error = NULL;

@@ -120,14 +120,9 @@ static int resolve_items(struct options *o) {
 	if (o->given[OPT_CSV]) {
 		return resolve_csv(o);
 	}
-	char *error;
-	o->input.colsep = colsep ? colsep_translate(colsep, &error) : NULL;
-	if (colsep && !o->input.colsep) {
-		diag_error("--colsep: %s", error);
-		free(error);
-		return -1;
-	}
-	return 0;
+	FP_CLEANUP(free_later) char *error = NULL, *translated = colsep ? colsep_translate(colsep, &error) : NULL;
+	o->input.colsep = translated ? arena_text(&o->texts, translated, strlen(translated)) : NULL;
+	return colsep && !translated ? diag_error("--colsep: %s", error) : 0;
 }
 
 // Sets the template of `--workdir ...`, which has the replacement string {#}: a new directory for each job, in the place that GNU
@@ -145,9 +140,9 @@ static int resolve_workdir(struct options *o) {
 		return diag_error("--workdir ... needs the name of this machine: %s", strerror(errno));
 	}
 	host[sizeof(host) - 1] = '\0';
-	struct buf dir = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf dir = BUF_INIT;
 	buf_printf(&dir, "%s/.parallel/tmp/%.*s-%ld-{#}", home, (int)strcspn(host, ".{}"), host, (long)getpid());
-	o->workdir = o->own_workdir = buf_take(&dir);
+	o->workdir = o->own_workdir = arena_text(&o->texts, dir.data, dir.len);
 	return 0;
 }
 
@@ -288,7 +283,6 @@ static void resolve_output(struct options *o) {
 		}
 	}
 	o->keep_order = o->tag = false;
-	free(o->tagstring);
 	o->tagstring = NULL;
 }
 
@@ -405,18 +399,16 @@ void options_set_default_term_seq(struct options *options, const char *text) {
 // ---- semaphores ----
 
 static void join_words(struct options *options, char *const *words, size_t nwords) {
-	struct buf line = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	for (size_t i = 0; i < nwords; ++i) {
-		if (i > 0) {
-			buf_addc(&line, ' ');
-		}
+		buf_adds(&line, i > 0 ? " " : "");
 		if (options->quote) {
 			shell_quote(&line, words[i], strlen(words[i]));
 		} else {
 			buf_adds(&line, words[i]);
 		}
 	}
-	options->sem.line = buf_take(&line);
+	options->sem.line = arena_text(&options->texts, buf_str(&line), line.len);
 }
 
 static int check_semaphore(const struct options *options, size_t nwords) {

@@ -53,18 +53,15 @@ int opt_arg_file(struct parser *parser, const char *value) {
 int opt_delimiter(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
-	int result = parse_escapes(&bytes, value);
-	free((char *)o->input.delimiter_text);
-	o->input.delimiter_text = NULL;
-	if (result != 0) {
-		option_fail(parser->id, "has an unknown escape: '%s'", text_shows(value));
-	} else if (bytes.len == 0 || (bytes.len > 1 && memchr(bytes.data, '\0', bytes.len))) {
-		result = option_fail(parser->id, "must be one byte or more, or an escape such as \\n, \\0 or \\x2c, not '%s'", text_shows(value));
-	} else {
-		o->input.delimiter = bytes.data[bytes.len - 1];
-		o->input.delimiter_text = bytes.len > 1 ? buf_take(&bytes) : NULL;
+	if (parse_escapes(&bytes, value) != 0) {
+		return option_fail(parser->id, "has an unknown escape: '%s'", text_shows(value));
 	}
-	return result;
+	if (bytes.len == 0 || (bytes.len > 1 && memchr(bytes.data, '\0', bytes.len))) {
+		return option_fail(parser->id, "must be one byte or more, or an escape such as \\n, \\0 or \\x2c, not '%s'", text_shows(value));
+	}
+	o->input.delimiter = bytes.data[bytes.len - 1];
+	o->input.delimiter_text = bytes.len > 1 ? arena_text(&o->texts, bytes.data, bytes.len) : NULL;
+	return 0;
 }
 
 int opt_shell_quote(struct parser *parser, const char *value FP_UNUSED) {
@@ -90,7 +87,7 @@ int opt_batch(struct parser *parser, const char *value) {
 		return 0;
 	}
 	o->batch_files = xrealloc(o->batch_files, (o->nbatch_files + 1) * sizeof(*o->batch_files));
-	o->batch_files[o->nbatch_files++] = (struct batch_file){.name = xmemdup(value, len), .path = equals + 1};
+	o->batch_files[o->nbatch_files++] = (struct batch_file){.name = arena_text(&o->texts, value, len), .path = equals + 1};
 	return strcmp(equals + 1, "-") == 0 ? option_take_stdin(parser, "--batch") : 0;
 }
 
@@ -127,10 +124,8 @@ int opt_block(struct parser *parser, const char *value) {
 
 int opt_pack(struct parser *parser, const char *value) {
 	parser->options->packing.by_time = true;
-	if (strcmp(value, "auto") != 0) {
-		return option_fail(parser->id, "must be auto, not '%s'; a number of items is given by --max-args", text_shows(value));
-	}
-	return 0;
+	bool is_good = strcmp(value, "auto") == 0;
+	return is_good ? 0 : option_fail(parser->id, "must be auto, not '%s'; a number of items is given by --max-args", text_shows(value));
 }
 
 // ---- what prints ----
@@ -234,19 +229,15 @@ int opt_timeout(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	o->timeout_percent = 0;
 	o->timeout = 0;
-	if (parse_percent(value, &o->timeout_percent) != 0 && parse_duration(value, PARALLEL_UNITS, &o->timeout) != 0) {
-		return option_fail(parser->id, "must be seconds, a time such as 1h30m or 2.5s, or a percentage such as 200%%, not '%s'%s",
-		                   text_shows(value), unit_excess(value));
-	}
-	return 0;
+	bool is_good = parse_percent(value, &o->timeout_percent) == 0 || parse_duration(value, PARALLEL_UNITS, &o->timeout) == 0;
+	return is_good ? 0 : option_fail(parser->id, "must be seconds, a time such as 1h30m or 2.5s, or a percentage such as 200%%, not '%s'%s",
+	                                 text_shows(value), unit_excess(value));
 }
 
 int opt_retry_delay(struct parser *parser, const char *value) {
 	const char *error;
-	if (manifest_delay_parse(value, &parser->options->retry_delay, &error) != 0) {
-		return option_fail(parser->id, "%s, not '%s'", error, text_shows(value));
-	}
-	return 0;
+	bool is_good = manifest_delay_parse(value, &parser->options->retry_delay, &error) == 0;
+	return is_good ? 0 : option_fail(parser->id, "%s, not '%s'", error, text_shows(value));
 }
 
 // Reads TIME or TIMEauto.
@@ -255,11 +246,9 @@ int opt_delay(struct parser *parser, const char *value) {
 	o->delay_auto = text_ends(value, "auto");
 	FP_CLEANUP(free_later) char *time = xmemdup(value, strlen(value) - (o->delay_auto ? strlen("auto") : 0));
 	o->delay = 0; // as in GNU parallel, "auto" without a time leaves 0, which never changes
-	if ((o->delay_auto && *time == '\0') || parse_duration(time, PARALLEL_UNITS, &o->delay) == 0) {
-		return 0;
-	}
-	return option_fail(parser->id, "must be seconds, or a time such as 1h30m or 2.5s, and may end with auto, not '%s'%s", text_shows(value),
-	                   unit_excess(value));
+	bool is_good = (o->delay_auto && *time == '\0') || parse_duration(time, PARALLEL_UNITS, &o->delay) == 0;
+	return is_good ? 0 : option_fail(parser->id, "must be seconds, or a time such as 1h30m or 2.5s, and may end with auto, not '%s'%s",
+	                                 text_shows(value), unit_excess(value));
 }
 
 int opt_term_seq(struct parser *parser, const char *value) {
@@ -281,10 +270,8 @@ int opt_slot_var(struct parser *parser, const char *value) {
 int opt_semaphore_timeout(struct parser *parser, const char *value) {
 	struct semaphore_options *sem = &parser->options->sem;
 	sem->gives_up = value[0] == '-';
-	if (parse_duration(value + sem->gives_up, PARALLEL_UNITS, &sem->timeout) == 0) {
-		return 0;
-	}
-	return option_fail(parser->id, "must be seconds, or a time such as 1m30s, negative to give up afterwards, not '%s'", text_shows(value));
+	bool is_good = parse_duration(value + sem->gives_up, PARALLEL_UNITS, &sem->timeout) == 0;
+	return is_good ? 0 : option_fail(parser->id, "must be seconds, or a time such as 1m30s, negative to give up afterwards, not '%s'", text_shows(value));
 }
 
 // ---- output, outcome and logs ----
@@ -296,8 +283,7 @@ int opt_tagstring(struct parser *parser, const char *value) {
 	if (memchr(buf_str(&bytes), '\0', bytes.len)) {
 		return option_fail(parser->id, "must not hold NUL");
 	}
-	free(o->tagstring);
-	o->tagstring = bytes.len > 0 ? buf_take(&bytes) : NULL; // an empty text: lines get neither a tag nor a tab
+	o->tagstring = bytes.len > 0 ? arena_text(&o->texts, bytes.data, bytes.len) : NULL; // an empty text: lines get neither a tag nor a tab
 	o->tag = o->tagstring != NULL;
 	return 0;
 }

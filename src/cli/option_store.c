@@ -140,7 +140,7 @@ static int store_choice(const struct value_info *info, enum option_id id, char *
 static void add_setting(struct options *options, enum option_id id, const char *pattern, size_t len, int64_t value) {
 	options->settings = xrealloc(options->settings, (options->nsettings + 1) * sizeof(*options->settings));
 	struct batch_setting *setting = &options->settings[options->nsettings++];
-	*setting = (struct batch_setting){.option = id, .pattern = xmemdup(pattern, len), .value = value};
+	*setting = (struct batch_setting){.option = id, .pattern = arena_text(&options->texts, pattern, len), .value = value};
 }
 
 void option_settings_apply(const struct options *options, const char *name, struct queue_attrs *attrs) {

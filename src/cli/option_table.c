@@ -66,13 +66,6 @@ static bool has_spelling(const struct option_info *option, const char *name, siz
 	return option->spellings && word_is_in(option->spellings, name, len);
 }
 
-// True if the name of an option that GNU parallel has, too, begins with the prefix.
-static bool is_gnu_prefix(const struct option_info *option, const char *name, size_t len) {
-	size_t word_len;
-	return option->spellings && (find_prefixed(option, name, len, &word_len) ||
-	                             find_prefixed_word(option->spellings, name, len, &word_len));
-}
-
 // Finds the option that has the whole name: among fairpar's names, or among the other spellings of GNU parallel.
 static bool find_name(const char *name, size_t len, bool in_spellings, enum option_id *ret_id) {
 	for (int id = 0; id < NOPTIONS; ++id) {
@@ -100,7 +93,7 @@ static enum option_match find_by_prefix(const char *name, size_t len, enum optio
 		if (word) {
 			buf_printf(&names, "%s--%.*s", names.len > 0 ? ", " : "", (int)word_len, word);
 		}
-		if (is_gnu_prefix(option, name, len)) {
+		if (option->spellings && (word || find_prefixed_word(option->spellings, name, len, &word_len))) { // GNU parallel has the option, too
 			*ret_id = n++ == 0 ? (enum option_id)id : *ret_id;
 		}
 	}

@@ -259,11 +259,8 @@ static const char *pool_name(const struct parser *parser) {
 
 // Checks the name of a pool or of a run (`kind`); NULL is fine.
 static int check_name(const char *kind, const char *name) {
-	if (name && !pool_dir_is_valid_name(name)) {
-		return diag_error("a %s cannot be called '%s': a name has at most 64 letters, digits, '.', '_' and '-', and no '.' in front",
-		                  kind, text_shows(name));
-	}
-	return 0;
+	return !name || pool_dir_is_valid_name(name) ? 0
+		: diag_error("a %s cannot be called '%s': a name has at most 64 letters, digits, '.', '_' and '-', and no '.' in front", kind, text_shows(name));
 }
 
 // Checks options that are about this run itself: --memory SIZE needs --single, and --weight N and --priority N without a batch need a pool.
@@ -294,14 +291,10 @@ static int parse_pool_command(struct parser *parser) {
 		return option_fail(OPT_TIMEOUT, "with --single must be a time, not a percentage");
 	}
 	if (single != has_words) {
-		diag_error("%s", single ? "--single needs a command" : "--status takes no command: it runs nothing");
-	} else if (!o->pool.name) {
-		diag_error(single ? "--single needs a pool: add --pool" : "--status needs a pool or a run: add --pool, or --run NAME");
-	} else {
-		o->command = parser->at;
-		return 0;
+		return diag_error("%s", single ? "--single needs a command" : "--status takes no command: it runs nothing");
 	}
-	return -1;
+	o->command = parser->at;
+	return o->pool.name ? 0 : diag_error(single ? "--single needs a pool: add --pool" : "--status needs a pool or a run: add --pool, or --run NAME");
 }
 
 // Reads a number of seconds, or a time as squeue's %L prints it. *ret_seconds is 0 if there is no end. Returns 0 or -1.
@@ -420,29 +413,18 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 }
 
 void options_fini(struct options *options) {
-	for (size_t i = 0; i < options->nbatch_files; ++i) {
-		free(options->batch_files[i].name);
-	}
-	for (size_t i = 0; i < options->nsettings; ++i) {
-		free(options->settings[i].pattern);
-	}
+	arena_fini(&options->texts);
 	free(options->batch_files);
 	free(options->settings);
 	free(options->sources);
 	free(options->names);
 	free(options->then);
-	free((char *)options->input.colsep);
-	free((char *)options->input.delimiter_text);
-	free(options->tagstring);
-	free(options->own_workdir);
 	free(options->env);
 	free(options->transferred);
 	free(options->returned);
 	free(options->basefiles);
 	sshlogins_fini(&options->hosts);
 	host_sources_free(options->host_sources);
-	free(options->pilot_name);
-	free(options->sem.line);
 	free(options->reports);
 	*options = (struct options){.status = options->status};
 }

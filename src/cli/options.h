@@ -30,14 +30,14 @@ struct manifest;
 
 // --batch NAME=FILE
 struct batch_file {
-	char *name;         // owned
+	const char *name;
 	const char *path;   // "-" is stdin
 };
 
 // --weight B=N, --max-parallel, --rate, --priority, --long-running and --prefer-fairness, in the order given; later ones win.
 struct batch_setting {
 	enum option_id option;
-	char *pattern;       // batch name or glob; owned
+	const char *pattern; // batch name or glob
 	int64_t value;       // in the range of struct queue_attrs
 	bool is_used;        // the name of a batch has matched the pattern
 };
@@ -51,7 +51,7 @@ struct semaphore_options {
 	uint64_t timeout;                // nanoseconds, 0: none
 	const char *name;                // --id
 	const char *input;               // FILE that is the command's standard input, or NULL: fairpar's own
-	char *line;                      // the command, owned
+	char *line;                      // the command
 };
 
 // A pool of slots.
@@ -123,6 +123,7 @@ struct packing {
 struct options {
 	int status;                      // exit status of MODE_EXIT
 	char **argv;                     // main's
+	struct arena texts;              // owns the texts below that are not in argv
 	bool given[NOPTIONS];            // which options the command line has: these win over the manifest's keys
 
 	// what to run
@@ -150,7 +151,7 @@ struct options {
 	// input
 	struct source_config *sources;   // -a, then ::: and ::::, or stdin; their items go to the batch of --batch NAME, else to "default"
 	size_t nsources;
-	struct input_config input;       // how the records of each source are read; owns delimiter_text and colsep. As in GNU parallel, colsep
+	struct input_config input;       // how the records of each source are read. As in GNU parallel, colsep
 	                                 // is a tab if there is a header and no --colsep, and trim is TRIM_BOTH with --colsep and no --trim
 	const char *arg_sep, *arg_file_sep; // used in place of ::: and ::::
 	const char *colsep_given;        // --colsep as given, or NULL
@@ -203,7 +204,7 @@ struct options {
 	bool show_commands;              // -v
 	bool tty;                        // -o
 	const char *workdir;             // or NULL
-	char *own_workdir;               // owned: the template of the directories that `--workdir ...` asks for, to which `workdir` then points; or NULL
+	const char *own_workdir;         // the template of the directories that `--workdir ...` asks for, to which `workdir` then points; or NULL
 	const char *tmpdir;              // or NULL
 	const char *slot_var;            // --process-slot-var, or NULL
 	const char **env;                // --env as given: see option_env_has()
@@ -225,7 +226,7 @@ struct options {
 	uint64_t worker_seconds;         // `worker_left` in seconds; 0: without end
 	const char *slurm;               // --slurm outside an allocation: options of the pilots, "" for none; or NULL
 	long pilots;                     // --slurm-pilots: the most pilots at once
-	char *pilot_name;                // the name that pilots have as jobs of Slurm, owned; NULL: there are no pilots
+	const char *pilot_name;          // the name that pilots have as jobs of Slurm; NULL: there are no pilots
 	char own_jobs[SSHLOGIN_JOBS_TEXT]; // the number of jobs that -S N/: gives this machine, as text; `jobs` then points to it
 
 	// output and outcome
@@ -234,7 +235,7 @@ struct options {
 	bool keep_order;
 	bool color_failed;
 	bool tag;
-	char *tagstring;                 // text of --tagstring with escapes translated, owned; NULL: the tag is the item. Only with `tag`
+	const char *tagstring;           // text of --tagstring with escapes translated; NULL: the tag is the item. Only with `tag`
 	struct halt halt;
 	int stop_signal;                 // the signal after which no more jobs start, or 0
 	enum exit_scheme exit_scheme;

@@ -9,19 +9,18 @@
 #include <stdint.h>
 #include <string.h>
 
-const char json_base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void json_add_base64(struct buf *buf, const char *mem, size_t len) {
-	const char *digits = json_base64;
 	const unsigned char *s = (const unsigned char *)mem;
 	buf_addc(buf, '"');
 	for (size_t i = 0; i < len; i += 3) {
 		size_t left = len - i;
 		unsigned bits = (unsigned)s[i] << 16 | (left > 1 ? (unsigned)s[i + 1] << 8 : 0) | (left > 2 ? s[i + 2] : 0U);
-		buf_addc(buf, digits[bits >> 18]);
-		buf_addc(buf, digits[bits >> 12 & 63]);
-		buf_addc(buf, left > 1 ? digits[bits >> 6 & 63] : '=');
-		buf_addc(buf, left > 2 ? digits[bits & 63] : '=');
+		buf_addc(buf, base64_digits[bits >> 18]);
+		buf_addc(buf, base64_digits[bits >> 12 & 63]);
+		buf_addc(buf, left > 1 ? base64_digits[bits >> 6 & 63] : '=');
+		buf_addc(buf, left > 2 ? base64_digits[bits & 63] : '=');
 	}
 	buf_addc(buf, '"');
 }
@@ -369,11 +368,11 @@ size_t base64_decode(char *to, const char *text, size_t len) {
 		size_t padding = i + 4 < len ? 0 : text[i + 3] != '=' ? 0 : text[i + 2] != '=' ? 1 : 2;
 		unsigned long bits = 0;
 		for (size_t k = 0; k < 4; ++k) {
-			const char *digit = k >= 4 - padding ? json_base64 : memchr(json_base64, text[i + k], 64);
+			const char *digit = k >= 4 - padding ? base64_digits : memchr(base64_digits, text[i + k], 64);
 			if (!digit) {
 				return SIZE_MAX;
 			}
-			bits = bits << 6 | (unsigned long)(digit - json_base64);
+			bits = bits << 6 | (unsigned long)(digit - base64_digits);
 		}
 		for (size_t k = 0; k < 3 - padding; ++k) {
 			to[n++] = (char)(bits >> (16 - 8 * k) & 0xFF);

@@ -16,10 +16,7 @@ void json_add_bytes(struct buf *buf, const char *key, const char *value, size_t 
 // Appends the text as a JSON string, in quotes. Returns false if some of it became U+FFFD.
 bool json_add_text(struct buf *buf, const char *text, size_t len);
 
-// The digits of base64 (RFC 4648 §4), and a NUL.
-extern const char json_base64[65];
-
-// Appends the bytes as base64, in quotes.
+// Appends the bytes as base64 (RFC 4648 §4), in quotes.
 void json_add_base64(struct buf *buf, const char *mem, size_t len);
 
 // ---- reading: the members of one object, such as a line of a log. The reader is strict (RFC 8259), decodes strings in place,

@@ -271,11 +271,8 @@ static bool read_arithmetic(struct reader *r, const char *closing) {
 // ---- quotes ----
 
 static bool is_assigned(const struct word *word) {
-	size_t len = word->len - (word->len > 0 && word->text[word->len - 1] == '+'), i = 0;
-	while (i < len && text_is_name(word->text[i])) {
-		++i;
-	}
-	return len > 0 && i == len && !(word->text[0] >= '0' && word->text[0] <= '9');
+	size_t len = word->len - (word->len > 0 && word->text[word->len - 1] == '+');
+	return len > 0 && text_name_length(word->text) == len;
 }
 
 static void add_literal(struct reader *r, struct word *word) {

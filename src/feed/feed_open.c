@@ -166,10 +166,7 @@ static int read_header(struct run *run, struct feed *feed, struct record *ret_re
 		}
 	}
 	feed->ended = status == INPUT_END;
-	if (status != INPUT_HEADER && !feed->ended) {
-		return diag_error("cannot read the header: %s", error ? error : "unexpected input");
-	}
-	return 0;
+	return status == INPUT_HEADER || feed->ended ? 0 : diag_error("cannot read the header: %s", error ? error : "unexpected input");
 }
 
 // Reads the headers of all inputs, whose names must be the same, for one template serves them all. Returns 0, or -1 after a message or when a signal
@@ -330,10 +327,8 @@ static int open_packing(struct run *run) {
 		limits->fills = options->chars == 0 && limits->room > 0 && is_plain_program(run);
 	}
 	join_records(limits, run);
-	if (options->by_time && job_spec_any(&run->spec, TEMPLATE_HAS_COLUMNS)) {
-		return diag_error("--pack: a process has many items, so {1} and the names of columns have no meaning; {} stands for all items");
-	}
-	return 0;
+	return !options->by_time || !job_spec_any(&run->spec, TEMPLATE_HAS_COLUMNS) ? 0
+		: diag_error("--pack: a process has many items, so {1} and the names of columns have no meaning; {} stands for all items");
 }
 
 // ---- data ----

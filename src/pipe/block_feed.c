@@ -587,10 +587,7 @@ static int part_open(struct blockfeed *feed, struct file_part *part) {
 		return diag_error("--pipe-part: '%s' is not a regular file; read it by --pipe < FILE", text_shows(part->path));
 	}
 	part->size = (uint64_t)size;
-	if (part_header(feed, part) != 0) {
-		return diag_error("cannot read '%s': %s", text_shows(part->path), strerror(errno));
-	}
-	return 0;
+	return part_header(feed, part) == 0 ? 0 : diag_error("cannot read '%s': %s", text_shows(part->path), strerror(errno));
 }
 
 // Opens the files of --pipe-part, and decides how large their blocks are. Returns 0, or -1 after a message.

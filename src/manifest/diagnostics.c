@@ -13,18 +13,8 @@ enum {
 	REPEATS = 100,
 };
 
-static void diagnostic_fini(struct diagnostic *diagnostic) {
-	free(diagnostic->text);
-	free(diagnostic->note);
-	free(diagnostic->hint);
-	*diagnostic = (struct diagnostic){.text = NULL};
-}
-
 void diagnostics_fini(struct diagnostics *diagnostics) {
-	for (size_t i = 0; i < diagnostics->n; ++i) {
-		diagnostic_fini(&diagnostics->at[i]);
-	}
-	diagnostic_fini(&diagnostics->unkept);
+	arena_fini(&diagnostics->texts);
 	free(diagnostics->at);
 	*diagnostics = (struct diagnostics){.n = 0};
 }
@@ -46,7 +36,7 @@ static bool is_known(const struct diagnostics *diagnostics, struct source_span s
 
 // A node that an alias or a merge brings in several times is reported only once.
 struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span span, bool is_warning, const char *format, ...) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	BUF_ADD_ARGUMENTS(&text, format);
 	bool known = is_known(diagnostics, span, format);
 	size_t *n = is_warning ? &diagnostics->nwarnings : &diagnostics->nerrors;
@@ -61,16 +51,15 @@ struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source
 	diagnostic->span = span;
 	diagnostic->is_warning = is_warning;
 	diagnostic->format = format;
-	free(diagnostic->text);
-	diagnostic->text = buf_take(&text);
+	diagnostic->texts = &diagnostics->texts;
+	diagnostic->text = arena_text(&diagnostics->texts, buf_str(&text), text.len);
 	return diagnostic;
 }
 
-void diagnostic_set(char **text, const char *format, ...) {
-	struct buf buf = BUF_INIT;
+void diagnostic_set(struct diagnostic *diagnostic, bool is_hint, const char *format, ...) {
+	FP_CLEANUP(buf_fini) struct buf buf = BUF_INIT;
 	BUF_ADD_ARGUMENTS(&buf, format);
-	free(*text);
-	*text = buf_take(&buf);
+	*(is_hint ? &diagnostic->hint : &diagnostic->note) = arena_text(diagnostic->texts, buf_str(&buf), buf.len);
 }
 
 // ---- lines ----

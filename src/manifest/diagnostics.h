@@ -20,9 +20,10 @@ struct diagnostic {
 	bool is_warning;
 	size_t order;           // its number in the order in which diagnostics were added
 	const char *format;     // the format of `text`: two diagnostics of one format at one span are the same error
-	char *text;             // "unknown key 'foo'"
-	char *note;             // shown behind the caret: "did you mean 'bar'?"; or NULL
-	char *hint;             // shown on a line of its own; or NULL
+	struct arena *texts;    // has the texts below
+	const char *text;       // "unknown key 'foo'"
+	const char *note;       // shown behind the caret: "did you mean 'bar'?"; or NULL
+	const char *hint;       // shown on a line of its own; or NULL
 };
 
 // A byte of the file, and the line and column that it is in.
@@ -37,6 +38,7 @@ struct diagnostics {
 	const char *path;
 	const char *data;
 	size_t len;
+	struct arena texts;
 	struct diagnostic *at;
 	size_t n, cap;
 	size_t nerrors;         // all errors, also those that are not kept
@@ -56,9 +58,9 @@ void diagnostics_fini(struct diagnostics *diagnostics);
 #define diagnostic_warning(diagnostics, span, ...) diagnostic_add(diagnostics, span, /* is_warning */ true, __VA_ARGS__)
 struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span span, bool is_warning, const char *format, ...)
 	FP_PRINTF(4, 5);
-#define diagnostic_note(diagnostic, ...) diagnostic_set(&(diagnostic)->note, __VA_ARGS__)
-#define diagnostic_hint(diagnostic, ...) diagnostic_set(&(diagnostic)->hint, __VA_ARGS__)
-void diagnostic_set(char **text, const char *format, ...) FP_PRINTF(2, 3);
+#define diagnostic_note(diagnostic, ...) diagnostic_set(diagnostic, /* is_hint */ false, __VA_ARGS__)
+#define diagnostic_hint(diagnostic, ...) diagnostic_set(diagnostic, /* is_hint */ true, __VA_ARGS__)
+void diagnostic_set(struct diagnostic *diagnostic, bool is_hint, const char *format, ...) FP_PRINTF(3, 4);
 
 // True if there are more errors than are shown, or too many repeats: then the manifest is not read further.
 bool diagnostics_are_full(const struct diagnostics *diagnostics);

@@ -331,10 +331,10 @@ static void parse_joined(struct template *template, const struct names *names) {
 
 // Parses the words. `text` is the words joined by blanks; the template takes it over.
 static struct template *parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
-                              struct buf *text) {
+                              char *text) {
 	struct template *template = NEW(struct template);
 	template->flags = flags;
-	template->text = buf_take(text);
+	template->text = text;
 	bool names_item = !(flags & (TEMPLATE_LITERAL | TEMPLATE_RAW)) && strstr(template->text, "FAIRPAR_ITEM");
 	template->traits = names_item ? TEMPLATE_NAMES_ITEM : 0;
 	if (flags & TEMPLATE_QUOTE) {
@@ -360,20 +360,18 @@ bool template_has(const struct template *template, unsigned traits) {
 
 struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
                                 char **ret_error) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	for (size_t i = 0; i < nwords; ++i) {
 		buf_adds(&text, i > 0 ? " " : "");
 		buf_adds(&text, words[i]);
 	}
 	const char *perl = flags & TEMPLATE_LITERAL ? NULL : strstr(buf_str(&text), "{=");
 	if (perl && strstr(perl + 2, "=}")) {
-		buf_reset(&text);
-		buf_adds(&text, "Perl expressions {= =} are not in fairpar; use --plus ({/re/text}, {%re}, {:2:3} and more), or a "
-		                "command that makes the change");
-		*ret_error = buf_take(&text);
+		error_text(ret_error, "Perl expressions {= =} are not in fairpar; use --plus ({/re/text}, {%%re}, {:2:3} and more), or a "
+		           "command that makes the change");
 		return NULL;
 	}
-	struct template *template = parse(words, nwords, flags, names, &text);
+	struct template *template = parse(words, nwords, flags, names, buf_take(&text));
 	if (template->error.len > 0) {
 		*ret_error = buf_take(&template->error);
 		template_free(template);
@@ -383,9 +381,7 @@ struct template *template_parse(const char *const *words, size_t nwords, unsigne
 }
 
 bool template_is_refused(const char *text, const struct names *names, struct template_refusal *ret_refusal) {
-	struct buf copy = BUF_INIT;
-	buf_adds(&copy, text);
-	struct template *template = parse(&text, 1, 0, names, &copy);
+	struct template *template = parse(&text, 1, 0, names, xstrdup(text));
 	bool is_refused = template->refusal.reason != NULL;
 	*ret_refusal = template->refusal;
 	template_free(template);

@@ -30,11 +30,7 @@ void job_keeps_thread(const struct run *run, bool begins) {
 
 static void print_command(struct worker_state *state) {
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
-	if (isatty(STDERR_FILENO)) {
-		buf_add_escaped(&line, buf_str(&state->text), state->text.len, SIZE_MAX);
-	} else {
-		buf_add(&line, buf_str(&state->text), state->text.len);
-	}
+	buf_add_for(&line, STDERR_FILENO, buf_str(&state->text), state->text.len);
 	buf_addc(&line, '\n');
 	if (screen_say(line.data, line.len) != 0) {
 		atomic_store_relaxed(&state->run->trouble, true);
@@ -308,7 +304,7 @@ static void run_here(struct worker_state *state, const struct job *job, struct r
 	struct run *run = state->run;
 	struct child_config *config = &state->config;
 	struct spawn_error error;
-	char **bare_env = NULL;
+	FP_CLEANUP(free_later) char **bare_env = NULL;
 	struct memory_claim claim = {
 		.learned = config->cleanup ? NULL : job->batch->memory, .origin = &state->live, .awaited = &state->live.awaited, .waits = memory_waits,
 		.waits_arg = state,
@@ -325,7 +321,6 @@ static void run_here(struct worker_state *state, const struct job *job, struct r
 	}
 	job_keeps_thread(run, false);
 	end_child(state, job, ret_result, &error);
-	free(bare_env);
 }
 
 // Makes the next step of an attempt on another machine. Returns false if it waits for the machine; else the attempt has ended.

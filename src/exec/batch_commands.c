@@ -10,9 +10,14 @@
 #include "input/input.h"
 #include "record/record.h"
 
-// Ends the output of the attempt, and publishes its end.
-static void finish(struct worker_state *state, struct job *job, const struct result *result) {
-	publish_note_output(state, job, result, NEXT_NOTHING);
+// Runs the command of the job here, to its end. The job is not counted, as the command is no item.
+static struct result run_beside(struct worker_state *state, struct job *job) {
+	struct result result;
+	(void)attempt_run(state, job, &result);
+	if (job->line_items) {
+		line_items_end(job->line_items, /* keep */ true);
+	}
+	publish_note_output(state, job, &result, NEXT_NOTHING);
 	if (job->spool) {
 		if (log_sink_is_on_stdout(state->run)) {
 			spool_complete(job->spool, 0);
@@ -20,7 +25,8 @@ static void finish(struct worker_state *state, struct job *job, const struct res
 		spool_finish(job->spool);
 		job->spool = NULL;
 	}
-	publish_job_end(state, job, result, NEXT_NOTHING);
+	publish_job_end(state, job, &result, NEXT_NOTHING);
+	return result;
 }
 
 static struct job job_without_item(struct batch *batch, const struct job_spec *spec, enum event_role role, const char *name,
@@ -41,7 +47,6 @@ static struct job job_without_item(struct batch *batch, const struct job_spec *s
 
 void batch_command_on_failure(struct worker_state *state, const struct job *failed, const struct result *ended) {
 	struct job job = *failed;
-	struct result result;
 	job.role = ROLE_ON_FAILURE;
 	job.told = ended;
 	job.item.order = job.item.queued = job.item.from = job.pause = 0; // it is no item: its output has no rank in the order
@@ -49,8 +54,7 @@ void batch_command_on_failure(struct worker_state *state, const struct job *fail
 	job.step = 0;
 	job.spool = NULL;
 	job.results = NULL;
-	(void)attempt_run(state, &job, &result); // here, to its end
-	finish(state, &job, &result); // not counted, as the command is no item
+	struct result result = run_beside(state, &job);
 	if (outcome_is_failure(result.outcome)) {
 		char how[80];
 		diag_warn("job %s: its on-failure command failed too: %s", worker_state_label(state, &job),
@@ -65,10 +69,8 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	struct worker_state *state = worker_state_of(batch->run, worker);
 	struct result ended = dag_node_result(batch->node);
 	struct job job = job_without_item(batch, batch->finally, ROLE_FINALLY, "finally", worker_slot(worker));
-	struct result result;
 	job.told = &ended;
-	(void)attempt_run(state, &job, &result); // here, to its end
-	finish(state, &job, &result); // not counted, as the command is no item
+	struct result result = run_beside(state, &job);
 	if (result.outcome != OUTCOME_OK) {
 		char how[80];
 		diag_warn("batch '%s': its finally command: %s", text_shows(batch->name),
@@ -125,12 +127,8 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
 static void list_by_command(struct worker_state *state, struct worker *worker, struct queue *queue, const struct job_spec *spec) {
 	struct batch *batch = queue_user(queue);
 	struct job job = job_without_item(batch, spec, ROLE_LISTING, "args_from", worker_slot(worker));
-	struct result result;
 	job.line_items = line_items_begin(worker, queue, /* from */ 0, IN_THIS_ORDER, /* hold */ false);
-	(void)attempt_run(state, &job, &result); // here, to its end
-	line_items_end(job.line_items, /* keep */ true);
-	finish(state, &job, &result);
-	if (result.outcome == OUTCOME_CANCELLED) {
+	if (run_beside(state, &job).outcome == OUTCOME_CANCELLED) {
 		publish_lost(batch, 1);
 	}
 }

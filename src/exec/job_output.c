@@ -62,24 +62,15 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 }
 
 void job_output_let_through(struct run *run, const struct job *job) {
-	const struct job_spec *spec = job->spec;
-	if (!job->spool || !atomic_load_relaxed(&run->all_read) || spec->attempts > 1 || spec->then.n > 0) {
+	const struct options *options = run->options;
+	bool goes_on = job->spec->attempts > 1 || job->spec->then.n > 0 || run->hosts; // with its machine, the job may be lost and made again
+	bool is_framed = options->color_failed || log_sink_is_on_stdout(run); // the job's end decides what becomes of all its output
+	bool has_others = !atomic_load_relaxed(&run->all_read)
+		|| options->packing.by_time                            // items that were read may wait outside of the pool
+		|| (options->sem.is_on && !options->sem.foreground)    // other commands of the semaphore write to the same place
+		|| run->leases;                                        // the reader may wait for the slot of this very job
+	if (!job->spool || goes_on || is_framed || has_others) {
 		return;
-	}
-	if (run->options->packing.by_time) {
-		return; // items that were read may wait outside of the pool, so this job may not be the last
-	}
-	if (run->hosts) {
-		return; // the job may be lost with its machine, and made again
-	}
-	if (run->leases) {
-		return; // the reader may wait for the slot of this very job
-	}
-	if (run->options->color_failed || log_sink_is_on_stdout(run)) {
-		return; // the job's end decides what becomes of all its output
-	}
-	if (run->options->sem.is_on && !run->options->sem.foreground) {
-		return; // other commands of the semaphore write to the same place
 	}
 	struct pool_stat stat;
 	pool_stat(run->pool, &stat);

@@ -62,7 +62,7 @@ static void job_release(struct job *job) {
 		block_free(job->block);
 	}
 	free(job->tries.logins);
-	free(job->owned);
+	free(job->kept);
 	added_job_free(job->added);
 }
 
@@ -98,20 +98,12 @@ static enum work_status resume_job(struct worker *worker, struct queue *queue);
 static void drop_again(struct queue *queue, void *data, size_t size);
 static const struct work_type work_again = {.name = "continuation", .run = run_again, .resume = resume_job, .drop = drop_again};
 
-// Copies the job to the heap, because it outlives the item that runs now.
-static struct job *job_keep(const struct job *job) {
-	struct job *kept = NEW(struct job);
-	*kept = *job;
-	if (!kept->owned) {
-		size_t reason = job->reason ? strlen(job->reason) + 1 : 0;
-		kept->owned = xmalloc(job->record.size + reason);
-		memcpy(kept->owned, job->record.args, job->record.size);
-		kept->record.args = kept->owned;
-		if (reason > 0) {
-			memcpy(kept->owned + job->record.size, job->reason, reason);
-			kept->reason = kept->owned + job->record.size;
-		}
-	}
+// Moves the job to the heap with its texts, because it outlives the item that runs now.
+static struct job *job_keep(struct job *job) {
+	struct text_member args = {&job->record.args, job->record.size};
+	struct job *before = job->kept, *kept = copy_with_texts(job, sizeof(*job), &args, 1);
+	kept->kept = NULL;
+	free(before);
 	return kept;
 }
 
@@ -314,7 +306,7 @@ static enum work_status run_kept(struct worker *worker, struct queue *queue, str
 	struct worker_state *state = worker_state_of(run_of(queue), worker);
 	struct job *job = &state->job;
 	*job = *kept;
-	free(kept);
+	job->kept = kept;
 	job->slot = worker_slot(worker);
 	if (job->results) {
 		(job->attempt > 1 ? results_reset : results_mark)(job->results);

@@ -12,8 +12,10 @@
 
 // ---- items as bytes: the head, the arguments, then the reason if there is one ----
 
+enum { ITEM_ALIGN = 8 };
+
 size_t item_write(struct buf *bytes, const struct item_view *view) {
-	size_t pad = -bytes->len % 8, reason = view->item.bad ? strlen(view->reason) + 1 : 0, args = view->record.size;
+	size_t pad = -bytes->len % ITEM_ALIGN, reason = view->item.bad ? strlen(view->reason) + 1 : 0, args = view->record.size;
 	char *to = buf_reserve(bytes, pad + sizeof(view->item) + args + reason);
 	memset(to, 0, pad);
 	to = put_bytes(to + pad, &view->item, sizeof(view->item));
@@ -78,9 +80,9 @@ bool submission_add(struct submission *submission, const struct new_item *new) {
 	}
 	unsigned width = added ? added->spec.width : new->spec == 0 ? batch->width : batch->specs[new->spec]->width;
 	size_t at = item_write(&submission->bytes, &view);
-	grow_array(&submission->items, &submission->cap, submission->n + 1, sizeof(submission->items[0]));
-	submission->items[submission->n++] = (struct submission_item){
-		.at = at, .size = submission->bytes.len - at, .number = view.item.number, .n = items, .width = width,
+	grow_array(&submission->works, &submission->cap, submission->n + 1, sizeof(submission->works[0]));
+	submission->works[submission->n++] = (struct work){
+		.type = run->item_work, .size = submission->bytes.len - at, .id = view.item.number, .width = width, .turns = items,
 	};
 	submission->nitems += items;
 	submission->counted += new->seq > 0 ? items : 0;
@@ -92,35 +94,29 @@ static void drop_all(struct submission *submission) {
 	struct batch *batch = submission->batch;
 	for (size_t i = 0; batch->output_queue && i < submission->n; ++i) {
 		struct item_view view;
-		item_read(&view, submission->bytes.data + submission->items[i].at, submission->items[i].size);
+		item_read(&view, submission->works[i].data, submission->works[i].size);
 		batch_skip_output(batch, view.item.order);
 	}
 	publish_lost(batch, submission->nitems);
 }
 
 enum submit_status submission_offer(struct submission *submission, struct worker *from, unsigned flags) {
-	struct work works[SUBMISSION_ITEMS];
-	struct run *run = submission->batch->run;
+	const char *at = submission->bytes.data;
 	if (submission->n == 0) {
 		return SUBMIT_OK;
 	}
 	publish_queued(submission->batch, (int64_t)(submission->nitems - submission->counted));
 	submission->counted = submission->nitems;
 	for (size_t i = 0; i < submission->n; ++i) {
-		works[i] = (struct work){
-			.type = run->item_work,
-			.data = submission->bytes.data + submission->items[i].at,
-			.size = submission->items[i].size,
-			.flags = flags,
-			.id = submission->items[i].number,
-			.width = submission->items[i].width,
-			.turns = submission->items[i].n,
-		};
+		struct work *work = &submission->works[i];
+		work->data = at;
+		work->flags = flags;
+		at += work->size + -work->size % ITEM_ALIGN;
 	}
 	if (atomic_load_relaxed(&submission->batch->cancelled)) {
 		return SUBMIT_CLOSED;
 	}
-	return pool_submit(run->pool, submission->queue, from, works, submission->n);
+	return pool_submit(submission->batch->run->pool, submission->queue, from, submission->works, submission->n);
 }
 
 void submission_finish(struct submission *submission, enum submit_status status) {
@@ -143,8 +139,8 @@ enum submit_status submission_submit(struct submission *submission, struct worke
 
 void submission_fini(struct submission *submission) {
 	buf_fini(&submission->bytes);
-	free(submission->items);
-	submission->items = NULL;
+	free(submission->works);
+	submission->works = NULL;
 	submission->n = submission->cap = submission->nitems = submission->counted = 0;
 }
 

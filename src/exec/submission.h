@@ -3,6 +3,7 @@
 #pragma once
 
 #include "state/job_state.h"
+#include "engine/pool.h"
 #include "input/line_buffer.h"
 
 enum {
@@ -23,14 +24,9 @@ struct submission {
 	uint64_t from;            // seq of the job that emits the items, or 0
 	bool again;               // job `from` is certainly not in the joblog (RESUME_NEW): its items do not count as done
 	struct buf bytes;         // the items, by item_write()
-	struct submission_item {
-		size_t at, size;  // in `bytes`
-		uint64_t number;
-		unsigned width;
-		uint32_t n;       // number of items in it: more than 1 for a pack
-	} *items;
-	size_t n, cap;            // of `items`
-	size_t nitems;            // sum of items[].n
+	struct work *works;       // one for each of these, in the same order; submission_offer() sets their `data` and `flags`
+	size_t n, cap;            // of `works`
+	size_t nitems;            // sum of works[].turns, as each is an item, or a pack of several
 	uint64_t queued;          // item.queued of all: the time of the first item, or, if a job emits them, which may be slow, of the last one
 	size_t counted;           // how many of `nitems` publish_queued() has counted: an item is counted before it can end
 };

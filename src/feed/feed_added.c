@@ -54,7 +54,7 @@ static uint64_t add_to(struct run *run, uint64_t number, uint64_t by, struct add
 	submission->from = by;
 	bool is_new = submission_add(submission, &(struct new_item){.record = &words, .added = added});
 	uint64_t id = added->id; // the job may end before this function does
-	uint64_t item_number = is_new ? submission->items[submission->n - 1].number : 0;
+	uint64_t item_number = is_new ? submission->works[submission->n - 1].id : 0;
 	added_jobs_register(run->added_jobs, added, by, submission->queue, item_number);
 	if (!is_new) { // --resume: the job was done before
 		job_records_finish(run, id);

@@ -55,7 +55,7 @@ struct job {
 	struct batch *batch;          // borrowed: the job's queue has a reference
 	const struct job_spec *spec;  // of the batch
 	struct item item;             // item.queued: when this attempt was queued; 0: it was not queued
-	struct record record;         // its arguments; borrowed from the queued item, or from `owned`
+	struct record record;         // its arguments; borrowed from the queued item, or from `kept`
 	struct block *block;          // of --pipe and --pipe-part: its standard input, which job_run.c frees; or NULL
 	struct added_job *added;      // of --add: owns `spec`, and is freed by job_run.c; or NULL
 	const char *reason;           // with item.bad: why it cannot be run; borrowed as the record
@@ -73,7 +73,7 @@ struct job {
 	uint64_t start;               // when the last attempt at its first step started, now_ns() time; 0 before
 	struct spool *spool;          // of all its output; NULL if it is ungrouped
 	struct results *results;      // takes its output in place of `spool` (--results), or NULL
-	char *owned;                  // a copy of the record and the reason, made when the job left the worker to wait; else NULL
+	struct job *kept;             // what was on the heap while the job waited for this attempt: job_run.c frees it after the job; else NULL
 
 	// between two attempts
 	enum event_next pending;      // why it was queued again: for another attempt or the next step

@@ -65,7 +65,7 @@ struct file_copy {
 	char *bytes;               // buffer for one `data` frame
 	// of a receiver
 	bool has_temp;             // there is a temporary file: in the deepest directory, or if none is open, in dir_fd
-	struct timespec mtime;     // time of the regular file
+	struct timespec mtime;     // time of the entry that has come last
 	size_t skipped;            // how many directories deep the entries are in one that could not be made
 };
 

@@ -35,34 +35,56 @@ static void fail(struct file_copy *copy, const char *name, const char *why) {
 	file_copy_fail(copy, copy->entries, name, why);
 }
 
+// Makes and opens the temporary file. Returns 0, or -1 with errno.
+static int make_temp(struct file_copy *copy, mode_t mode) {
+	copy->fd = openat(dir_of(copy), copy->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	copy->has_temp = copy->fd >= 0;
+	return copy->has_temp ? 0 : -1;
+}
+
+// Opens the directory, which is made if it is missing. Returns 0, or -1 with errno.
+static int enter(struct file_copy *copy, const char *name, mode_t mode) {
+	int above = dir_of(copy);
+	bool is_new = mkdirat(above, name, mode | 0700) == 0;
+	struct level *level = is_new || errno == EEXIST ? levels_enter(&copy->levels, above, name) : NULL;
+	if (!level) {
+		return -1;
+	}
+	mode_t now = level->stat.st_mode & 07777;
+	level->is_new = is_new;
+	level->mtime = copy->mtime;
+	level->mode = is_new ? now & (mode | 0077) : now;
+	level->has_other_mode = level->mode != now;
+	if ((now & 0700) != 0700) { // if this fails, making the files in it fails, and says so
+		level->has_other_mode = fchmodat(above, name, now | 0700, AT_SYMLINK_NOFOLLOW) == 0;
+	}
+	return 0;
+}
+
+// Makes what the entry that has just come needs: at the top also the directories of its path, up to TRIES times, as another process may remove
+// these while they are empty. Returns 0, or -1 with errno.
+static int make(struct file_copy *copy, bool is_dir, const char *name, mode_t mode) {
+	bool is_top = copy->levels.n == 0;
+	int result = -1;
+	errno = ENOENT;
+	for (unsigned i = 0; i < TRIES && result != 0 && errno == ENOENT; ++i) {
+		if (!is_top || file_copy_open_dir(copy, /* makes */ true) == 0) {
+			result = is_dir ? enter(copy, name, mode) : make_temp(copy, mode);
+		}
+	}
+	return result;
+}
+
 // ---- a regular file ----
 
-static int make_temp(const struct file_copy *copy, mode_t mode) {
-	return openat(dir_of(copy), copy->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-}
-
-// As make_temp(), but in the directory of the top, which is made if it is missing. It tries several times, as another process may remove that
-// directory while it is empty.
-static int make_top_temp(struct file_copy *copy, mode_t mode) {
-	int fd = -1;
-	for (unsigned i = 0; i < TRIES && fd < 0 && (i == 0 || errno == ENOENT); ++i) {
-		fd = file_copy_open_dir(copy, /* makes */ true) == 0 ? make_temp(copy, mode) : -1;
-	}
-	return fd;
-}
-
-static void begin_file(struct file_copy *copy, const struct wire_frame *frame) {
+static void begin_file(struct file_copy *copy, const char *name, mode_t mode) {
 	bool is_top = copy->levels.n == 0;
-	mode_t mode = (mode_t)frame->numbers[2] & 0777;
 	free(copy->file_name);
-	copy->file_name = xstrdup(is_top ? copy->base : frame->payload);
+	copy->file_name = xstrdup(name);
 	copy->in_file = true;
 	copy->offset = 0;
-	copy->mtime = (struct timespec){.tv_sec = (time_t)frame->numbers[3], .tv_nsec = (long)frame->numbers[4]};
-	copy->fd = is_top ? make_top_temp(copy, mode) : make_temp(copy, mode);
-	copy->has_temp = copy->fd >= 0;
-	if (copy->fd < 0) {
-		fail(copy, copy->file_name, file_copy_error());
+	if (make(copy, /* is_dir */ false, name, mode) != 0) {
+		fail(copy, name, file_copy_error());
 	} else if (is_top) {
 		note(copy, NOTE_MADE);
 	}
@@ -105,49 +127,18 @@ static void end_file(struct file_copy *copy) {
 
 // ---- directories and links ----
 
-// Opens the directory, which is made if it is missing. Returns NULL with errno.
-static struct level *enter(struct file_copy *copy, int above, const char *name, mode_t mode) {
-	bool is_new = mkdirat(above, name, mode | 0700) == 0;
-	struct level *level = is_new || errno == EEXIST ? levels_enter(&copy->levels, above, name) : NULL;
-	if (level) {
-		mode_t now = level->stat.st_mode & 07777;
-		level->is_new = is_new;
-		level->mode = is_new ? now & (mode | 0077) : now;
-		level->has_other_mode = level->mode != now;
-		if ((now & 0700) != 0700) { // if this fails, making the files in it fails, and says so
-			level->has_other_mode = fchmodat(above, name, now | 0700, AT_SYMLINK_NOFOLLOW) == 0;
-		}
-	}
-	return level;
-}
-
-static void begin_dir(struct file_copy *copy, const struct wire_frame *frame) {
+static void begin_dir(struct file_copy *copy, const char *name, mode_t mode) {
 	bool is_top = copy->levels.n == 0, is_deep = copy->levels.n >= LEVELS_MOST;
-	const char *name = is_top ? copy->base : frame->payload;
-	struct level *level = NULL;
-	errno = ENOENT;
-	for (unsigned i = 0; i < TRIES && !level && !is_deep && errno == ENOENT; ++i) {
-		if (!is_top || file_copy_open_dir(copy, /* makes */ true) == 0) {
-			level = enter(copy, dir_of(copy), name, (mode_t)frame->numbers[2] & 0777);
-		}
-	}
-	if (!level) {
+	if (is_deep || make(copy, /* is_dir */ true, name, mode) != 0) {
 		const char *why = errno != ENOTDIR ? file_copy_error() : "a directory does not replace a file or a link: remove that, "
 		                                                         "or name each file below the link";
 		fail(copy, name, is_deep ? file_is_deep : why);
 		copy->skipped = 1;
-		return;
-	}
-	level->mtime = (struct timespec){.tv_sec = (time_t)frame->numbers[3], .tv_nsec = (long)frame->numbers[4]};
-	if (is_top) {
-		int fd = make_temp(copy, 0600); // the sender looks for this file
-		copy->has_temp = fd >= 0;
-		if (fd < 0) {
-			fail(copy, "", strerror(errno));
-		} else {
-			note(copy, NOTE_MADE);
-		}
-		fd_close(&fd);
+	} else if (is_top && make_temp(copy, 0600) == 0) { // the sender looks for this file
+		fd_close(&copy->fd);
+		note(copy, NOTE_MADE);
+	} else if (is_top) {
+		fail(copy, "", strerror(errno));
 	}
 }
 
@@ -207,8 +198,9 @@ static const char *on_entry(struct file_copy *copy, const struct wire_frame *fra
 		return "it has sent a name of a file that cannot be";
 	}
 	FP_CLEANUP(free_later) char *text = xmemdup(frame->payload, frame->size);
-	struct wire_frame entry = *frame;
-	entry.payload = text;
+	const char *name = is_top ? copy->base : text;
+	mode_t mode = (mode_t)frame->numbers[2] & 0777;
+	copy->mtime = (struct timespec){.tv_sec = (time_t)frame->numbers[3], .tv_nsec = (long)frame->numbers[4]};
 	++copy->entries;
 	bool is_here = is_top && has_file(copy, text);
 	if (is_here) {
@@ -218,11 +210,11 @@ static const char *on_entry(struct file_copy *copy, const struct wire_frame *fra
 		copy->in_file = kind == FILE_REGULAR;
 		copy->skipped += kind == FILE_DIRECTORY;
 	} else if (kind == FILE_REGULAR) {
-		begin_file(copy, &entry);
+		begin_file(copy, name, mode);
 	} else if (kind == FILE_DIRECTORY) {
-		begin_dir(copy, &entry);
+		begin_dir(copy, name, mode);
 	} else {
-		make_link(copy, text, text + strlen(text) + 1);
+		make_link(copy, name, name + strlen(name) + 1);
 	}
 	return NULL;
 }

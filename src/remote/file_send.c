@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum { GIVE_MOST = 256 * 1024, LINK_MOST = 4095, FRAME_MOST = WIRE_CHUNK_MOST + FILE_FRAME_COST };
-enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC };
 
 static const char strange[] = "it is neither a regular file nor a directory";
 
@@ -43,12 +43,25 @@ static void send_end(struct file_copy *copy) {
 
 // ---- a regular file ----
 
-// Begins the file that is open.
-static void begin_file(struct file_copy *copy, const struct stat *stat, const char *name) {
+// Begins the file.
+static void send_file(struct file_copy *copy, int dir, const char *name) {
+	struct stat stat;
+	if ((copy->fd = openat(dir, name, OPEN_FLAGS)) < 0 || fstat(copy->fd, &stat) != 0) {
+		file_copy_fail(copy, 0, name, strerror(errno));
+		fd_close(&copy->fd);
+		return;
+	}
+	if (!S_ISREG(stat.st_mode)) { // it was changed meanwhile
+		file_copy_fail(copy, 0, name, strange);
+		fd_close(&copy->fd);
+		return;
+	}
+	free(copy->file_name);
+	copy->file_name = xstrdup(name);
 	copy->in_file = true;
 	copy->offset = 0;
-	copy->data_end = (uint64_t)stat->st_blocks * 512 >= (uint64_t)stat->st_size ? INT64_MAX : 0; // fewer blocks than bytes: it may have holes
-	send_entry(copy, FILE_REGULAR, stat, name, strlen(name));
+	copy->data_end = (uint64_t)stat.st_blocks * 512 >= (uint64_t)stat.st_size ? INT64_MAX : 0; // fewer blocks than bytes: it may have holes
+	send_entry(copy, FILE_REGULAR, &stat, name, strlen(name));
 }
 
 // Passes over a hole at the present offset. Returns how many bytes there are at most from there to the next hole.
@@ -77,7 +90,7 @@ static bool send_data(struct file_copy *copy) {
 	uint64_t most = find_data(copy);
 	ssize_t n = pread(copy->fd, copy->bytes, most < WIRE_CHUNK_MOST ? (size_t)most : WIRE_CHUNK_MOST, (off_t)copy->offset);
 	if (n < 0 && errno != EINTR) {
-		file_copy_fail(copy, 0, copy->levels.n > 0 ? copy->file_name : "", strerror(errno));
+		file_copy_fail(copy, 0, copy->file_name, strerror(errno));
 	} else if (n > 0) {
 		file_copy_write(copy, &(struct wire_frame){.type = FRAME_DATA, .payload = copy->bytes, .size = (size_t)n});
 		copy->offset += (uint64_t)n;
@@ -112,15 +125,14 @@ static int read_names(struct level *level) {
 	return result_of(error);
 }
 
-// Begins the directory `name` in `above`. Messages call it `as`; the receiver is sent the name `sent`.
-static void send_dir(struct file_copy *copy, int above, const char *name, const char *as, const char *sent) {
+static void send_dir(struct file_copy *copy, int above, const char *name) {
 	bool is_deep = copy->levels.n >= LEVELS_MOST;
 	struct level *level = is_deep ? NULL : levels_enter(&copy->levels, above, name);
 	if (!level) {
-		file_copy_fail(copy, 0, as, is_deep ? file_is_deep : strerror(errno));
+		file_copy_fail(copy, 0, name, is_deep ? file_is_deep : strerror(errno));
 		return;
 	}
-	send_entry(copy, FILE_DIRECTORY, &level->stat, sent, strlen(sent));
+	send_entry(copy, FILE_DIRECTORY, &level->stat, name, strlen(name));
 	if (read_names(level) != 0) {
 		file_copy_fail(copy, 0, "", strerror(errno));
 	}
@@ -144,27 +156,19 @@ static void send_link(struct file_copy *copy, int dir, const char *name, const s
 	send_entry(copy, FILE_LINK, stat, text.data, text.len);
 }
 
-// Sends the entry `name` of the deepest directory.
+// Begins the file `name`, which is in the deepest directory, or is the top.
 static void send_next(struct file_copy *copy, int dir, const char *name) {
 	struct stat stat;
 	if (fstatat(dir, name, &stat, AT_SYMLINK_NOFOLLOW) != 0) {
 		file_copy_fail(copy, 0, name, strerror(errno));
-	} else if (S_ISLNK(stat.st_mode)) {
+	} else if (S_ISLNK(stat.st_mode) && copy->levels.n > 0) {
 		send_link(copy, dir, name, &stat);
 	} else if (S_ISDIR(stat.st_mode)) {
-		send_dir(copy, dir, name, name, name);
-	} else if (!S_ISREG(stat.st_mode)) {
-		file_copy_fail(copy, 0, name, strange);
-	} else if ((copy->fd = openat(dir, name, OPEN_FLAGS | O_NOFOLLOW)) < 0 || fstat(copy->fd, &stat) != 0) {
-		file_copy_fail(copy, 0, name, strerror(errno));
-		fd_close(&copy->fd);
-	} else if (!S_ISREG(stat.st_mode)) { // it was changed meanwhile
-		fd_close(&copy->fd);
-		file_copy_fail(copy, 0, name, strange);
+		send_dir(copy, dir, name);
+	} else if (S_ISREG(stat.st_mode)) {
+		send_file(copy, dir, name);
 	} else {
-		free(copy->file_name);
-		copy->file_name = xstrdup(name);
-		begin_file(copy, &stat, name);
+		file_copy_fail(copy, 0, name, strange);
 	}
 }
 
@@ -178,30 +182,16 @@ static int begin_way(const struct file_copy *copy, struct file_spot *ret_spot) {
 
 // Begins the copy. If its name is a link, what the link points to is copied.
 static void begin(struct file_copy *copy) {
-	struct stat stat;
 	struct file_spot spot = {.fd = -1};
 	FP_CLEANUP(free_later) char *name = xstrdup(copy->base);
 	int followed = file_copy_open_dir(copy, /* makes */ false) == 0 && begin_way(copy, &spot) == 0 ? 1 : -1;
 	while (followed > 0) {
 		followed = file_copy_follow(&spot, &name);
 	}
-	if (followed != 0 || fstatat(spot.fd, name, &stat, AT_SYMLINK_NOFOLLOW) != 0) {
-		file_copy_fail(copy, 0, "", file_copy_error());
-	} else if (!S_ISREG(stat.st_mode) && !S_ISDIR(stat.st_mode)) {
-		file_copy_fail(copy, 0, "", strange);
-	} else if ((copy->fd = openat(spot.fd, name, OPEN_FLAGS | O_NOFOLLOW)) < 0 || fstat(copy->fd, &stat) != 0) {
-		file_copy_fail(copy, 0, "", file_copy_error());
-	} else if (S_ISDIR(stat.st_mode)) {
-		send_dir(copy, copy->fd, ".", "", "");
-		fd_close(&copy->fd);
-		if (copy->levels.n > 0) { // messages then show the name, not "."
-			free(copy->levels.at[0].name);
-			copy->levels.at[0].name = xstrdup(copy->base);
-		}
-	} else if (S_ISREG(stat.st_mode)) {
-		begin_file(copy, &stat, "");
+	if (followed == 0) {
+		send_next(copy, spot.fd, name);
 	} else {
-		file_copy_fail(copy, 0, "", strange);
+		file_copy_fail(copy, 0, name, file_copy_error());
 	}
 	fd_close(&spot.fd);
 	if (!copy->in_file && copy->levels.n == 0) {

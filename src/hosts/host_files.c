@@ -241,7 +241,7 @@ static bool transfer_step(struct host_attempt *attempt, const struct transfer *o
 		return true;
 	}
 	struct transfer *transfer = attempt->transfer;
-	if (!file_talk_step(&transfer->talk, WIRE_WORKER, lock)) {
+	if (!file_talk_step(&transfer->talk, lock)) {
 		return false;
 	}
 	mutex_lock(lock);

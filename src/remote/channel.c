@@ -38,16 +38,17 @@ void channel_send(struct channel *channel, const struct wire_frame *frame) {
 	}
 }
 
+void channel_say(struct channel *channel, enum wire_type type, uint64_t first, uint64_t second, const char *text) {
+	channel_send(channel, &(struct wire_frame){
+		.type = type, .numbers = {first, second}, .payload = text, .size = strnlen(text, WIRE_TEXT_MOST)});
+}
+
 // Moves the first frame of `bulk` to `current`.
 static void take_bulk(struct channel *channel) {
 	struct wire_frame frame;
-	size_t used = 0;
-	const char *why;
-	const char *first = channel->bulk.data + channel->bulk_at;
-	if (wire_read(first, channel->bulk.len - channel->bulk_at, channel->self, &frame, &used, &why) == WIRE_FRAME) {
-		buf_add(&channel->current, first, used);
-		channel->bulk_at += used;
-	}
+	size_t first = channel->bulk_at;
+	(void)wire_next(&channel->bulk, &channel->bulk_at, &frame);
+	buf_add(&channel->current, channel->bulk.data + first, channel->bulk_at - first);
 	if (channel->bulk_at * 2 >= channel->bulk.len) { // so each byte is moved about once
 		buf_drop(&channel->bulk, channel->bulk_at);
 		channel->bulk_at = 0;
@@ -60,13 +61,12 @@ static void pay(struct channel *channel) {
 	for (size_t i = 0; i < channel->njobs && channel->owes_bytes; ++i) {
 		struct channel_job *job = &channel->jobs[i];
 		if (job->passed_on > 0) {
-			channel_send(channel, &(struct wire_frame){
-				.type = channel->self == WIRE_WORKER ? FRAME_TAKE : FRAME_MORE, .numbers = {job->number, job->passed_on}});
+			channel_say(channel, channel->self == WIRE_WORKER ? FRAME_TAKE : FRAME_MORE, job->number, job->passed_on, "");
 			job->passed_on = 0;
 		}
 	}
 	if (channel->owes_pong) {
-		channel_send(channel, &(struct wire_frame){.type = FRAME_PONG, .numbers = {channel->pong}});
+		channel_say(channel, FRAME_PONG, channel->pong, 0, "");
 	}
 	channel->owes_pong = channel->owes_bytes = false;
 }
@@ -109,12 +109,9 @@ ssize_t channel_write(struct channel *channel, int fd) {
 // Marks the jobs whose first frame is in `of` and was not written whole. `sent`: how many bytes of `of` were written.
 static void mark_unsent(const struct channel *channel, const struct buf *of, size_t sent) {
 	struct wire_frame frame;
-	size_t at = 0, used = 0;
-	const char *why;
-	while (at < of->len && wire_read(of->data + at, of->len - at, channel->self, &frame, &used, &why) == WIRE_FRAME) {
+	for (size_t at = 0; wire_next(of, &at, &frame);) {
 		bool begins = frame.type == FRAME_RUN || frame.type == FRAME_FILES;
 		struct channel_job *job = begins ? channel_find_job(channel, frame.numbers[0]) : NULL;
-		at += used;
 		if (job && at > sent) {
 			job->is_unsent = true;
 		}
@@ -128,12 +125,9 @@ void channel_mark_unsent(struct channel *channel) {
 
 void channel_send_frames(struct channel *channel, uint64_t job, const struct buf *frames) {
 	struct wire_frame frame;
-	size_t at = 0, used = 0;
-	const char *why;
-	while (at < frames->len && wire_read(frames->data + at, frames->len - at, channel->self, &frame, &used, &why) == WIRE_FRAME) {
+	for (size_t at = 0; wire_next(frames, &at, &frame);) {
 		frame.numbers[0] = job;
 		channel_send(channel, &frame);
-		at += used;
 	}
 }
 
@@ -241,6 +235,9 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 			break;
 		}
 		at += used;
+		if (frame.payload) {
+			channel->in.data[at - 1] = '\0';
+		}
 		if (frame.type == FRAME_PING) {
 			channel->owes_pong = true;
 			channel->pong = frame.numbers[0];
@@ -273,7 +270,7 @@ uint64_t channel_tick(struct channel *channel, uint64_t now) {
 	}
 	uint64_t last = channel->heard > channel->pinged ? channel->heard : channel->pinged;
 	if (now >= last + CHANNEL_PING_NS) {
-		channel_send(channel, &(struct wire_frame){.type = FRAME_PING, .numbers = {now}});
+		channel_say(channel, FRAME_PING, now, 0, "");
 		channel->pinged = last = now;
 	}
 	return last + CHANNEL_PING_NS < dead ? last + CHANNEL_PING_NS : dead;

@@ -67,7 +67,8 @@ struct channel {
 	// Called when bytes have come before the greeting was whole. Sets is_greeted if it is whole now, and returns the offset in `in` behind the
 	// greeting; else returns 0.
 	size_t (*greeting)(void *arg);
-	// Called with each frame that comes, which is valid during the call. Returns NULL, or why the frame is not allowed now: static text.
+	// Called with each frame that comes, which is valid during the call; its payload has a NUL behind it. Returns NULL, or why the frame is not
+	// allowed now: static text.
 	const char *(*frame)(void *arg, const struct wire_frame *frame);
 	void *arg;
 	struct buf in;            // received bytes that are no whole frame yet
@@ -95,6 +96,9 @@ void channel_fini(struct channel *channel);
 
 // Queues a frame in its lane (urgent or bulk). Nothing in the lanes is sent before the greeting has come. The payload is copied.
 void channel_send(struct channel *channel, const struct wire_frame *frame);
+
+// Queues a frame with up to two numbers, and with the text (cut after WIRE_TEXT_MOST bytes) if frames of this type have a payload.
+void channel_say(struct channel *channel, enum wire_type type, uint64_t first, uint64_t second, const char *text);
 
 // channel_add_job() adds a job, whose number is higher than all before; channel_find_job() returns the job of that number, or NULL;
 // channel_remove_job() removes it. A pointer to a job is valid until the next job is added or removed.

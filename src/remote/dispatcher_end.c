@@ -13,27 +13,17 @@
 
 enum { NOISE_MOST = 64 * 1024, NOISE_SHOWN = 1024 };
 
-static void send(struct dispatcher_end *end, enum wire_type type, uint64_t job, uint64_t number) {
-	channel_send(&end->channel, &(struct wire_frame){.type = type, .numbers = {job, number}});
-}
-
 // ---- what the worker says ----
 
 static const char *on_hello(struct dispatcher_end *end, const struct wire_frame *frame) {
-	char node[WIRE_HEADER_MOST + 1];
 	if (end->is_up || frame->numbers[1] == 0 || frame->numbers[1] > 1000000) {
 		return "its hello is invalid";
 	}
 	if (frame->numbers[0] != WIRE_VERSION) {
 		return "it is a worker of another fairpar, which does not speak version 2 of the protocol";
 	}
-	memcpy(node, frame->payload, frame->size);
-	node[frame->size] = '\0';
 	end->is_up = true;
-	end->calls.hello(end->arg, &(struct worker_hello){
-		.slots = (unsigned)frame->numbers[1],
-		.node = node,
-	});
+	end->calls.hello(end->arg, &(struct worker_hello){.slots = (unsigned)frame->numbers[1], .node = frame->payload});
 	return NULL;
 }
 
@@ -45,17 +35,15 @@ static void leave(struct dispatcher_end *end, const char *why) {
 }
 
 static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
-	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	if (job->is_running) {
 		return "it has refused a job that runs";
 	}
 	struct channel_job gone = *job;
 	gone.is_unsent = true;
 	end->refused = end->channel.heard;
-	buf_add(&why, frame->payload, frame->size);
 	channel_remove_job(&end->channel, job);
 	if (!end->is_braked) { // without a brake, the same job would be sent to it again at once
-		leave(end, buf_str(&why));
+		leave(end, frame->payload);
 	}
 	end->calls.lost(end->arg, &gone);
 	return NULL;
@@ -142,17 +130,15 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	if (!end->is_up) {
 		return "its first frame is no hello";
 	}
-	if (frame->type == FRAME_BYE || frame->type == FRAME_BRAKE) {
-		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-		buf_add(&why, frame->payload, frame->size);
-		if (frame->type == FRAME_BYE) {
-			leave(end, buf_str(&why));
-			return NULL;
-		}
+	if (frame->type == FRAME_BYE) {
+		leave(end, frame->payload);
+		return NULL;
+	}
+	if (frame->type == FRAME_BRAKE) {
 		end->is_braked = frame->numbers[0] != 0;
 		end->goes = end->is_braked ? UINT64_MAX : end->refused + BRAKE_NS;
 		if (end->is_braked) {
-			end->calls.braked(end->arg, frame->numbers[1], buf_str(&why));
+			end->calls.braked(end->arg, frame->numbers[1], frame->payload);
 		}
 		return NULL;
 	}
@@ -265,14 +251,14 @@ struct channel_job *dispatcher_end_begin(struct dispatcher_end *end, uint64_t nu
 
 void dispatcher_end_say(struct dispatcher_end *end, enum wire_type type, uint64_t job, unsigned stream) {
 	if (channel_find_job(&end->channel, job)) {
-		send(end, type, job, stream);
+		channel_say(&end->channel, type, job, stream, "");
 	}
 }
 
 void dispatcher_end_stop(struct dispatcher_end *end, uint64_t number, enum stop_how how, uint64_t takes, uint64_t now) {
 	struct channel_job *job = channel_find_job(&end->channel, number);
 	if (job) {
-		send(end, FRAME_STOP, number, how);
+		channel_say(&end->channel, FRAME_STOP, number, how, "");
 	}
 	if (job && job->due == UINT64_MAX) {
 		job->due = now + takes + ORDER_NS;
@@ -320,11 +306,11 @@ void dispatcher_end_suspend(struct dispatcher_end *end, bool begins, uint64_t no
 	channel->is_suspended = begins;
 	channel->heard = now;
 	if (end->is_up) {
-		channel_send(channel, &(struct wire_frame){.type = FRAME_REST, .numbers = {begins}});
+		channel_say(channel, FRAME_REST, begins, 0, "");
 	}
 }
 
 void dispatcher_end_bye(struct dispatcher_end *end, const char *why) {
 	end->is_leaving = true;
-	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_BYE, .payload = why, .size = strnlen(why, WIRE_TEXT_MOST)});
+	channel_say(&end->channel, FRAME_BYE, 0, 0, why);
 }

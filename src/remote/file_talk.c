@@ -32,18 +32,16 @@ void file_talk_end(struct file_talk *talk) {
 }
 
 // Takes all frames of `in`. Returns NULL, or why one is not allowed.
-static const char *take_all(const struct file_talk *talk, enum wire_sender from, const struct buf *in) {
+static const char *take_all(const struct file_talk *talk, const struct buf *in) {
 	const char *why = NULL;
-	for (size_t at = 0, used = 0; at < in->len && !why; at += used) {
-		struct wire_frame frame;
-		if (wire_read(in->data + at, in->len - at, from, &frame, &used, &why) == WIRE_FRAME) {
-			why = talk->take(talk->arg, &frame);
-		}
+	struct wire_frame frame;
+	for (size_t at = 0; !why && wire_next(in, &at, &frame);) {
+		why = talk->take(talk->arg, &frame);
 	}
 	return why;
 }
 
-bool file_talk_step(struct file_talk *talk, enum wire_sender from, mutex *lock) {
+bool file_talk_step(struct file_talk *talk, mutex *lock) {
 	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	bool is_over = false, waits = false;
@@ -54,7 +52,7 @@ bool file_talk_step(struct file_talk *talk, enum wire_sender from, mutex *lock) 
 		buf_move(&in, &talk->in);
 		is_over = talk->ends && (talk->is_broken || in.len == 0);
 		mutex_unlock(lock);
-		const char *why = talk->is_broken ? NULL : take_all(talk, from, &in);
+		const char *why = talk->is_broken ? NULL : take_all(talk, &in);
 		talk->is_broken = talk->is_broken || why;
 		is_over = is_over || (!talk->is_broken && !talk->give(talk->arg, &out));
 		mutex_lock(lock);
@@ -136,7 +134,7 @@ bool file_talk_serve(struct file_talk *talk, mutex *lock) {
 	talk->take = server_take;
 	talk->give = server_give;
 	talk->arg = &server;
-	while (!file_talk_step(talk, WIRE_DISPATCHER, lock)) {
+	while (!file_talk_step(talk, lock)) {
 		file_talk_wait(talk, lock);
 	}
 	file_copy_free(server.copy);

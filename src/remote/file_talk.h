@@ -35,9 +35,9 @@ void file_talk_fini(struct file_talk *talk);
 const char *file_talk_post(struct file_talk *talk, const struct wire_frame *frame);
 void file_talk_end(struct file_talk *talk);
 
-// The talker's work: takes the frames that have come and says what can be said now. `from`: which side the other end is. Called without the lock.
+// The talker's work: takes the frames that have come and says what can be said now. Called without the lock.
 // Returns true once all is said or no more frames come; false: to be called again after frames have come or `ends` was set.
-bool file_talk_step(struct file_talk *talk, enum wire_sender from, mutex *lock) FP_NODISCARD;
+bool file_talk_step(struct file_talk *talk, mutex *lock) FP_NODISCARD;
 
 // Waits until file_talk_step() is to be called again. For a talker that has a thread to itself; called without the lock.
 void file_talk_wait(struct file_talk *talk, mutex *lock);

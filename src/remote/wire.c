@@ -123,3 +123,11 @@ enum wire_status wire_read(const char *bytes, size_t n, enum wire_sender sender,
 	*ret_used = used;
 	return WIRE_FRAME;
 }
+
+bool wire_next(const struct buf *frames, size_t *at, struct wire_frame *ret_frame) {
+	size_t used = 0;
+	const char *why;
+	bool is_frame = wire_read(buf_str(frames) + *at, frames->len - *at, WIRE_EITHER, ret_frame, &used, &why) == WIRE_FRAME;
+	*at += used;
+	return is_frame;
+}

@@ -67,3 +67,6 @@ enum wire_status {
 // Reads the first frame that `sender` has sent.
 enum wire_status wire_read(const char *bytes, size_t n, enum wire_sender sender, struct wire_frame *ret_frame, size_t *ret_used,
                            const char **ret_why) FP_NODISCARD;
+
+// Reads the frame at *at of frames that this program has written, and moves *at behind it. Returns false at their end.
+bool wire_next(const struct buf *frames, size_t *at, struct wire_frame *ret_frame);

@@ -121,8 +121,7 @@ void worker_end_refuse(struct worker_end *end, uint64_t number, const char *why)
 	struct channel_job *job = channel_find_job(&end->channel, number);
 	verify(job && !job->is_running);
 	channel_remove_job(&end->channel, job);
-	channel_send(&end->channel, &(struct wire_frame){
-		.type = FRAME_REFUSE, .numbers = {number}, .payload = why, .size = strnlen(why, WIRE_TEXT_MOST)});
+	channel_say(&end->channel, FRAME_REFUSE, number, 0, why);
 }
 
 void worker_end_done(struct worker_end *end, uint64_t number, const struct job_end *how) {
@@ -141,11 +140,9 @@ void worker_end_done(struct worker_end *end, uint64_t number, const struct job_e
 }
 
 void worker_end_brake(struct worker_end *end, size_t jobs, const char *why) {
-	const char *text = why ? why : "";
-	channel_send(&end->channel, &(struct wire_frame){
-		.type = FRAME_BRAKE, .numbers = {why != NULL, jobs}, .payload = text, .size = strnlen(text, WIRE_TEXT_MOST)});
+	channel_say(&end->channel, FRAME_BRAKE, why != NULL, jobs, why ? why : "");
 }
 
 void worker_end_bye(struct worker_end *end, const char *why) {
-	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_BYE, .payload = why, .size = strnlen(why, WIRE_TEXT_MOST)});
+	channel_say(&end->channel, FRAME_BYE, 0, 0, why);
 }

@@ -9,30 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum field { PATH, ARG, SET, UNSET, DIR_, MAKES_DIR, UMASK, LIMIT, NICE, TIMEOUT, MEMORY, LABEL, FORKS, CLEANUP, HAS_INPUT, FIELDS };
-
-static const char *const names[FIELDS] = {
-	[PATH] = "path", [ARG] = "arg", [SET] = "set", [UNSET] = "unset", [DIR_] = "dir", [MAKES_DIR] = "makes-dir", [UMASK] = "umask",
-	[LIMIT] = "limit", [NICE] = "nice", [TIMEOUT] = "timeout", [MEMORY] = "memory", [LABEL] = "label", [FORKS] = "forks",
-	[CLEANUP] = "cleanup", [HAS_INPUT] = "has-input",
-};
-
 // ---- writing ----
 
-static void add(struct buf *buf, enum field field, const char *bytes) {
-	buf_printf(buf, "%s %zu\n%s", names[field], strlen(bytes), bytes);
+static void add(struct buf *buf, const char *name, const char *bytes) {
+	buf_printf(buf, "%s %zu\n%s", name, strlen(bytes), bytes);
 	buf_addc(buf, '\n');
 }
 
-static void add_number(struct buf *buf, enum field field, uint64_t number) {
-	char text[24];
-	snprintf(text, sizeof(text), "%llu", ull(number));
-	add(buf, field, text);
+// Adds a number that is 0 unless it is given.
+static void add_number(struct buf *buf, const char *name, uint64_t number) {
+	if (number > 0) {
+		char text[24];
+		snprintf(text, sizeof(text), "%llu", ull(number));
+		add(buf, name, text);
+	}
 }
 
-static void add_flag(struct buf *buf, enum field field, bool flag) {
+static void add_flag(struct buf *buf, const char *name, bool flag) {
 	if (flag) {
-		add(buf, field, "");
+		add(buf, name, "");
 	}
 }
 
@@ -41,7 +36,7 @@ static void add_unset(struct buf *buf, char *const *from, char *const *to, char 
 	for (; from < to; ++from) {
 		size_t len = strcspn(*from, "=");
 		if (!env_find(env, *from, len)) {
-			buf_printf(buf, "%s %zu\n%.*s\n", names[UNSET], len, (int)len, *from);
+			buf_printf(buf, "unset %zu\n%.*s\n", len, (int)len, *from);
 		}
 	}
 }
@@ -62,7 +57,7 @@ static void add_env(struct buf *buf, char *const *env, const struct payload_cont
 			add_unset(buf, next, context->copies_context ? same : next, env);
 			next = same + 1;
 		} else if (!env_find(context->withheld, *at, strcspn(*at, "="))) {
-			add(buf, SET, *at);
+			add(buf, "set", *at);
 		}
 	}
 	add_unset(buf, next, context->copies_context ? end : next, env);
@@ -70,47 +65,46 @@ static void add_env(struct buf *buf, char *const *env, const struct payload_cont
 
 // Appends the umask, the limits and the niceness.
 static void add_limits(struct buf *buf, const struct context *job) {
+	char text[80];
 	if (job->umask != (mode_t)-1) {
-		add_number(buf, UMASK, job->umask);
+		snprintf(text, sizeof(text), "%u", (unsigned)job->umask);
+		add(buf, "umask", text);
 	}
 	for (unsigned i = 0; i < job->nlimits; ++i) {
-		char text[80];
 		snprintf(text, sizeof(text), "%u %llu %llu", i, ull((uint64_t)job->limits[i].rlim_cur), ull((uint64_t)job->limits[i].rlim_max));
-		add(buf, LIMIT, text);
+		add(buf, "limit", text);
 	}
 	if (job->nice != 0) {
-		char text[16];
 		snprintf(text, sizeof(text), "%d", job->nice);
-		add(buf, NICE, text);
+		add(buf, "nice", text);
 	}
 }
 
 void payload_write(struct buf *buf, const struct child_config *config, const struct payload_context *context, bool has_input) {
-	add(buf, PATH, config->path);
+	add(buf, "path", config->path);
 	for (char *const *arg = config->argv; *arg; ++arg) {
-		add(buf, ARG, *arg);
+		add(buf, "arg", *arg);
 	}
 	add_env(buf, config->env, context);
 	if (context->dir) {
-		add(buf, DIR_, context->dir);
-		add_flag(buf, MAKES_DIR, context->makes_dir);
+		add(buf, "dir", context->dir);
+		add_flag(buf, "makes-dir", context->makes_dir);
 	}
 	if (context->copies_context) {
 		add_limits(buf, config->context);
 	}
-	if (config->timeout > 0) {
-		add_number(buf, TIMEOUT, config->timeout);
-	}
-	if (config->memory > 0) {
-		add_number(buf, MEMORY, config->memory);
-	}
-	add(buf, LABEL, config->label);
-	add_flag(buf, FORKS, config->forks);
-	add_flag(buf, CLEANUP, config->cleanup);
-	add_flag(buf, HAS_INPUT, has_input);
+	add_number(buf, "timeout", config->timeout);
+	add_number(buf, "memory", config->memory);
+	add(buf, "label", config->label);
+	add_flag(buf, "forks", config->forks);
+	add_flag(buf, "cleanup", config->cleanup);
+	add_flag(buf, "has-input", has_input);
 }
 
 // ---- reading ----
+
+enum field { PATH, ARG, SET, UNSET, WORKDIR, MAKES_DIR, UMASK, LIMIT, NICE, TIMEOUT, MEMORY, LABEL, FORKS, CLEANUP, HAS_INPUT };
+static const char names[] = "path arg set unset dir makes-dir umask limit nice timeout memory label forks cleanup has-input"; // in this order
 
 static void strings_add(struct payload_strings *strings, char *string) {
 	grow_array(&strings->at, &strings->cap, strings->n + 2, sizeof(*strings->at));
@@ -135,17 +129,17 @@ static bool read_limit(struct payload *payload, const char *text) {
 	return true;
 }
 
-// Sets what the field describes. Returns false for a value that is not valid.
-static bool set_field(struct payload *payload, enum field field, char *value) {
+// Sets what the field describes. Returns false for a name that is not known, or a value that is not valid.
+static bool set_field(struct payload *payload, const char *name, char *value) {
 	uint64_t number = 0;
 	long nice = 0;
 	bool is_right = true;
-	switch (field) {
+	switch (word_index(names, name, strlen(name))) {
 	case PATH: payload->child.path = value; break;
 	case ARG: strings_add(&payload->argv, value); break;
 	case SET: strings_add(&payload->set, value); is_right = value[0] != '=' && strchr(value, '='); break;
 	case UNSET: strings_add(&payload->unset, value); break;
-	case DIR_: payload->dir = value; is_right = value[0] != '\0'; break;
+	case WORKDIR: payload->dir = value; is_right = value[0] != '\0'; break;
 	case MAKES_DIR: payload->makes_dir = true; break;
 	case UMASK: is_right = read_number(value, 0777, &number); payload->umask = (int)number; break;
 	case LIMIT: is_right = read_limit(payload, value); break;
@@ -156,17 +150,9 @@ static bool set_field(struct payload *payload, enum field field, char *value) {
 	case FORKS: payload->child.forks = true; break;
 	case CLEANUP: payload->child.cleanup = true; break;
 	case HAS_INPUT: payload->has_input = true; break;
-	case FIELDS: is_right = false; break;
+	default: is_right = false; break;
 	}
 	return is_right;
-}
-
-static enum field find_field(const char *name) {
-	size_t field = 0;
-	while (field < FIELDS && strcmp(names[field], name) != 0) {
-		++field;
-	}
-	return (enum field)field;
 }
 
 // Cuts the next field off *at: its name and its value become strings. Returns NULL, or what is wrong.
@@ -196,7 +182,7 @@ int payload_read(struct payload *ret_payload, const char *bytes, size_t n, const
 	while (at < end && !*ret_why) {
 		char *name, *value;
 		*ret_why = cut(&at, end, &name, &value);
-		if (!*ret_why && !set_field(ret_payload, find_field(name), value)) {
+		if (!*ret_why && !set_field(ret_payload, name, value)) {
 			*ret_why = "a field of the job is not known, or has a value that cannot be";
 		}
 	}

@@ -153,23 +153,22 @@ int slurm_seconds(const char *text, int64_t *ret_seconds) {
 	if (word_is_in("UNLIMITED NOT_SET INVALID Partition_Limit", text, strlen(text))) {
 		return 0;
 	}
-	unsigned parts[4];
 	size_t n = 0;
+	int64_t seconds = 0;
 	bool has_days = false, goes_on = true;
 	while (goes_on) {
-		if (n == 4 || !read_number(&text, &parts[n++])) {
+		unsigned part;
+		if (n == 4 || !read_number(&text, &part)) {
 			return -1;
 		}
+		seconds = seconds * (has_days && n == 1 ? 24 : 60) + part;
+		++n;
 		has_days = has_days || *text == '-';
 		goes_on = *text == ':' || (*text == '-' && n == 1);
 		text += goes_on;
 	}
 	if (*text || n < 2 || (has_days ? n != 4 : n == 4)) {
 		return -1;
-	}
-	int64_t seconds = 0;
-	for (size_t i = 0; i < n; ++i) {
-		seconds = seconds * (has_days && i == 1 ? 24 : 60) + parts[i];
 	}
 	*ret_seconds = seconds;
 	return 0;

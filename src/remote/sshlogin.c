@@ -350,14 +350,13 @@ static int add_list(struct list_input *reading, const char *text, size_t len) {
 	return add_word(reading, &word);
 }
 
-// Returns how many bytes of the line stand before a comment: a # with a blank in front.
+// Returns how many bytes of the line stand before a comment: a # at the beginning, or with a blank in front.
 static size_t without_comment(const char *line, size_t n) {
-	for (size_t i = 1; i < n; ++i) {
-		if (line[i] == '#' && text_is_space(line[i - 1])) {
-			return i;
-		}
+	size_t i = 0;
+	while (i < n && !(line[i] == '#' && (i == 0 || text_is_space(line[i - 1])))) {
+		++i;
 	}
-	return n;
+	return i;
 }
 
 static int add_file(struct list_input *reading, const char *name) {
@@ -375,14 +374,8 @@ static int add_file(struct list_input *reading, const char *name) {
 	reading->line = 0;
 	for (const char *line = buf_str(&text), *end = line + text.len; line < end && result == 0;) {
 		const char *newline = memchr(line, '\n', (size_t)(end - line)), *stop = newline ? newline : end;
-		const char *first = line;
 		reading->line++;
-		while (first < stop && text_is_space(*first)) {
-			first++;
-		}
-		if (first < stop && *first != '#') {
-			result = add_list(reading, first, without_comment(first, (size_t)(stop - first)));
-		}
+		result = add_list(reading, line, without_comment(line, (size_t)(stop - line)));
 		line = stop + 1;
 	}
 	*reading = outer;

@@ -127,14 +127,12 @@ static void report_spawn_error(struct worker_state *state, const struct job *job
 	const char *dir = state->context ? state->context->cwd : job->spec->context->cwd;
 	if (error->step == SPAWN_CHDIR && dir) {
 		attempt_complain(state, job, "cannot start in '%s': %s", text_shows(dir), strerror(error->error));
-	} else if (error->step != SPAWN_EXEC) {
-		attempt_complain(state, job, "cannot start '%s': %s: %s", text_shows(first), spawn_step_name(error->step),
-		                 strerror(error->error));
-	} else if (error->error == ENOENT) {
+	} else if (error->step == SPAWN_EXEC && error->error == ENOENT) {
 		attempt_complain(state, job, "'%s': command not found%s", text_shows(first),
 		                 job->added ? "; --add uses no shell: for a shell, write --add sh -c 'COMMAND'" : "");
 	} else {
-		attempt_complain(state, job, "cannot start '%s': %s", text_shows(first), strerror(error->error));
+		const char *step = error->step == SPAWN_EXEC ? "" : spawn_step_name(error->step);
+		attempt_complain(state, job, "cannot start '%s': %s%s%s", text_shows(first), step, *step ? ": " : "", strerror(error->error));
 	}
 }
 
@@ -210,19 +208,7 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	}
 }
 
-// Adds one path, unless it is the same as the one before.
-static void add_path(struct buf *paths, const struct template *template, const struct expansion *x, size_t *last) {
-	size_t at = paths->len;
-	template_expand(template, x, paths);
-	buf_addc(paths, '\0');
-	if (at > 0 && strcmp(paths->data + *last, paths->data + at) == 0) {
-		paths->len = at;
-	} else {
-		*last = at;
-	}
-}
-
-// Adds the paths that the templates name. With several items in one command, each item has its own.
+// Adds the paths that the templates name, unless a path is the same as the one before. With several items in one command, each item has its own.
 static void add_paths(struct buf *paths, const struct job *job, const struct templates *templates) {
 	size_t last = 0;
 	for (size_t i = 0; i < templates->n; ++i) {
@@ -230,13 +216,15 @@ static void add_paths(struct buf *paths, const struct job *job, const struct tem
 		struct expansion x = job_expansion(job);
 		struct record one = {.args = job->record.args, .nargs = 1};
 		bool is_each = job->batch->run->options->packing.on && job->record.nargs > 0 && !template_has(template, TEMPLATE_HAS_COLUMNS);
-		for (uint32_t arg = 0; is_each && arg < job->record.nargs; ++arg, one.args += one.size) {
+		for (uint32_t arg = 0; arg < (is_each ? job->record.nargs : 1); ++arg, one.args += one.size) {
+			size_t at = paths->len;
 			one.size = strlen(one.args) + 1;
-			x.record = &one;
-			add_path(paths, template, &x, &last);
-		}
-		if (!is_each) {
-			add_path(paths, template, &x, &last);
+			x.record = is_each ? &one : x.record;
+			template_expand(template, &x, paths);
+			buf_addc(paths, '\0');
+			bool is_same = at > 0 && strcmp(paths->data + last, paths->data + at) == 0;
+			paths->len = is_same ? at : paths->len;
+			last = is_same ? last : at;
 		}
 	}
 }

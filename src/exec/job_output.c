@@ -127,25 +127,17 @@ static void output_take(void *arg, enum child_stream stream, const char *bytes, 
 	}
 }
 
-// Reads output that does not go into the spool, or not only there, and passes it on.
-static ssize_t read_and_pass(struct worker_state *state, enum child_stream stream, int fd) {
-	if (!state->output_bytes) {
-		state->output_bytes = xmalloc(OUTPUT_BYTES);
-	}
-	ssize_t n = read(fd, state->output_bytes, OUTPUT_BYTES);
-	if (n > 0) {
-		pass_on(state, stream, state->output_bytes, (size_t)n);
-	}
-	return n;
-}
-
 static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	struct worker_state *state = arg;
 	const struct job *job = state->live.job;
 	ssize_t n;
 	bool is_kept = job->results && job->results->stream[stream].takes;
 	if (is_kept || (stream == STREAM_OUT && job->line_items) || publish_wants_output(state->run)) {
-		n = read_and_pass(state, stream, fd);
+		state->output_bytes = state->output_bytes ? state->output_bytes : xmalloc(OUTPUT_BYTES);
+		n = read(fd, state->output_bytes, OUTPUT_BYTES);
+		if (n > 0) {
+			pass_on(state, stream, state->output_bytes, (size_t)n);
+		}
 	} else {
 		n = spool_readable(job->spool, (int)stream, fd);
 	}

@@ -70,8 +70,7 @@ struct line_items {
 	struct submission submission; // its queue is NULL while nobody emits
 	struct worker *worker;
 	struct line_buffer line_buffer;
-	struct buf held; // with `hold`: the output so far, which is discarded if the attempt fails
-	bool hold;
+	bool hold;      // the output stays in line_buffer until its end, because it is discarded if the attempt fails
 	bool closed;    // the run takes no more items: the rest of the output is ignored
 	unsigned flags; // of the items: WORK_LOCAL, or 0
 	uint64_t n;     // lines so far
@@ -88,5 +87,5 @@ void line_items_take(struct line_items *line_items, const char *mem, size_t len)
 // Adds one item, a path that glob_expand() has found, instead of a line of stdout.
 void line_items_add(void *line_items, const char *text); // a struct line_items
 
-// Ends the output: submits the rest of the items, or with `keep` false discards `held`. Returns how many items there were.
+// Ends the output: submits the rest of the items, or with `keep` false discards what was held. Returns how many items there were.
 uint64_t line_items_end(struct line_items *line_items, bool keep);

@@ -11,7 +11,7 @@
 #define BRAKE_NS UINT64_C(1000000000)
 #define ORDER_NS (10 * UINT64_C(1000000000))
 
-enum { NOISE_MOST = 64 * 1024, NOISE_SHOWN = 1024 };
+enum { NOISE_MOST = 64 * 1024 };
 
 // ---- what the worker says ----
 
@@ -216,16 +216,8 @@ void dispatcher_end_free(struct dispatcher_end *end) {
 	}
 }
 
-const char *dispatcher_end_noise(struct dispatcher_end *end) {
-	struct buf *noise = &end->channel.in;
-	if (end->channel.is_greeted || end->program_requested) {
-		return "";
-	}
-	if (noise->len > NOISE_SHOWN) {
-		noise->len = NOISE_SHOWN;
-		noise->data[NOISE_SHOWN] = '\0';
-	}
-	return buf_str(noise);
+const char *dispatcher_end_noise(const struct dispatcher_end *end) {
+	return end->channel.is_greeted || end->program_requested ? "" : buf_str(&end->channel.in);
 }
 
 void dispatcher_end_lose_jobs(struct dispatcher_end *end) {

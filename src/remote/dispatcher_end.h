@@ -53,8 +53,8 @@ struct dispatcher_end {
 struct dispatcher_end *dispatcher_end_new(const struct dispatcher_calls *calls, void *arg, const char *mark, uint64_t now);
 void dispatcher_end_free(struct dispatcher_end *end);
 
-// Returns what came before the mark, as a string of at most 1 KiB, borrowed; "" once the mark has come or a program was requested.
-const char *dispatcher_end_noise(struct dispatcher_end *end);
+// Returns what came before the mark, as a string, borrowed; "" once the mark has come or a program was requested.
+const char *dispatcher_end_noise(const struct dispatcher_end *end);
 
 // Reports each job as lost (dispatcher_calls.lost) and forgets it. Only when the connection is broken.
 void dispatcher_end_lose_jobs(struct dispatcher_end *end);

@@ -56,7 +56,7 @@ struct remote_worker {
 	struct list held;        // jobs that wait for the gate
 	struct list ready;       // jobs and conversations about files that wait for a thread
 	struct thread_entry *threads;
-	unsigned nidle;
+	unsigned nthreads;
 	bool ending;             // the jobs are being ended, and no further one is taken; set by the loop
 	struct remote_job *starting; // the job that has passed the gate and does not run yet, so the load does not show it; or NULL
 	bool is_braked;          // no job may start for now; a `brake` frame has said so
@@ -103,18 +103,15 @@ static void check_machine(const struct remote_worker_config *config, struct buf 
 	}
 }
 
-static size_t count(const struct list *jobs) {
-	size_t n = 0;
-	list_for_each(jobs, at) {
-		++n;
+// Bars new jobs because of `why`, or ("") admits them again. With the lock.
+static void set_brake(struct remote_worker *worker, const char *why) {
+	const struct channel *channel = &worker->end->channel;
+	size_t nrunning = 0;
+	for (size_t i = 0; i < channel->njobs; ++i) {
+		nrunning += channel->jobs[i].is_running;
 	}
-	return n;
-}
-
-// Bars new jobs because of `why`, or (NULL) admits them again. `nnew`: jobs of the channel that are in no list and do not run yet. With the lock.
-static void set_brake(struct remote_worker *worker, const char *why, size_t nnew) {
-	worker->is_braked = why;
-	worker_end_brake(worker->end, worker->end->channel.njobs - count(&worker->held) - count(&worker->ready) - nnew, why);
+	worker->is_braked = why[0] != '\0';
+	channel_say(&worker->end->channel, FRAME_BRAKE, worker->is_braked, nrunning, why);
 }
 
 // Takes the first job off the list, or returns NULL. With the lock.
@@ -153,7 +150,7 @@ static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	check_machine(worker->config, &why);
 	worker->next_gate_check = now + NS_PER_S;
 	if (worker->is_braked != (why.len > 0)) {
-		set_brake(worker, why.len > 0 ? buf_str(&why) : NULL, /* nnew */ 0);
+		set_brake(worker, buf_str(&why));
 	}
 	if (worker->is_braked) {
 		refuse_held(worker, buf_str(&why));
@@ -210,7 +207,7 @@ static ssize_t input_writable(void *arg, int fd) {
 	struct remote_job *job = arg;
 	struct remote_worker *worker = job->worker;
 	ssize_t n = 0;
-	mutex_lock(&worker->lock);
+	FP_HOLD(&worker->lock);
 	wakeup_clear(job->input_fd);
 	if (job->input.len > 0) {
 		n = write(fd, job->input.data, job->input.len);
@@ -223,7 +220,6 @@ static ssize_t input_writable(void *arg, int fd) {
 		channel_acknowledge(&worker->end->channel, job->number, (size_t)n);
 		wakeup_post(worker->wake_fd);
 	}
-	mutex_unlock(&worker->lock);
 	return n;
 }
 
@@ -313,11 +309,9 @@ static void send_files(void *arg, struct buf *frames, const char *why) {
 
 // Waits for the next job and takes it; NULL: no job comes any more. With the lock.
 static struct remote_job *next_job(struct remote_worker *worker) {
-	++worker->nidle;
 	while (list_is_empty(&worker->ready) && !worker->threads_end) {
 		cond_wait(&worker->work, &worker->lock);
 	}
-	--worker->nidle;
 	return take_job(&worker->ready);
 }
 
@@ -368,78 +362,54 @@ static void *thread_main(void *arg) {
 
 // ---- what the dispatcher says, on the thread of the loop, with the lock ----
 
-// Returns 0, or an error number: there are no more threads or descriptors.
-static int start_thread(struct remote_worker *worker) {
+// Returns false if there are no more threads or descriptors.
+static bool start_thread(struct remote_worker *worker) {
 	struct thread_entry *entry = NEW(struct thread_entry);
-	entry->worker = worker;
-	entry->room_fd = wakeup_open();
-	int error = entry->room_fd < 0 ? errno : thread_start(&entry->thread, thread_main, entry, THREAD_STACK);
-	if (error) {
+	*entry = (struct thread_entry){.next = worker->threads, .worker = worker, .room_fd = wakeup_open()};
+	if (entry->room_fd < 0 || thread_start(&entry->thread, thread_main, entry, THREAD_STACK) != 0) {
 		fd_close(&entry->room_fd);
 		free(entry);
-		return error;
+		return false;
 	}
-	entry->next = worker->threads;
 	worker->threads = entry;
-	return 0;
+	++worker->nthreads;
+	return true;
 }
 
-// Makes sure that a thread will take one more job. Returns false if there is no thread and none can be started.
+// Makes sure that a thread will take the job that was added to the channel last. Returns false if there is no thread and none can be started.
 static bool has_thread(struct remote_worker *worker) {
-	return worker->nidle > count(&worker->held) + count(&worker->ready) || start_thread(worker) == 0 || worker->threads;
+	return worker->nthreads >= worker->end->channel.njobs || start_thread(worker) || worker->nthreads > 0;
 }
 
-static struct remote_job *new_job(struct remote_worker *worker, struct channel_job *of) {
+static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_t n) {
+	struct remote_worker *worker = arg;
 	struct remote_job *job = of->owner = NEW(struct remote_job);
 	*job = (struct remote_job){.worker = worker, .number = of->number, .has_files = of->has_files, .input_fd = -1, .room_fd = -1};
 	job->talk.send = send_files;
 	job->talk.sender = job;
 	file_talk_init(&job->talk);
-	return job;
-}
-
-static void begin_job(struct remote_worker *worker, struct channel_job *of, const char *bytes, size_t n) {
-	struct payload payload;
-	bool is_late = now_ns() >= worker->last_minute, is_ending = worker->ending || worker->end->is_released;
-	// the dispatcher counts how many run at once: its list of machines may give this one another number by now
-	const char *why = is_ending ? "the worker is ending" : is_late ? "its time is nearly over" : worker->is_braked ? "no job starts for now" : NULL;
-	if (why) {
-		worker_end_refuse(worker->end, of->number, why);
-		return;
-	}
-	if (payload_read(&payload, bytes, n, &why) != 0) {
-		payload_fini(&payload);
-		worker_end_refuse(worker->end, of->number, why); // the worker ends only when the channel has no job left
-		channel_break(&worker->end->channel, why);
-		return;
-	}
-	int input_fd = payload.has_input ? wakeup_open() : -1;
-	if ((payload.has_input && input_fd < 0) || !has_thread(worker)) {
-		payload_fini(&payload);
-		fd_close(&input_fd);
+	bool is_late = now_ns() >= worker->last_minute, is_ending = worker->ending || (worker->end->is_released && !job->has_files);
+	// a conversation is taken even while no job is, as jobs that came before need it. How many jobs run at once the dispatcher counts: its list of
+	// machines may give this one another number by now
+	const char *fault = NULL, *why = is_ending ? "the worker is ending" : job->has_files ? NULL
+		: is_late ? "its time is nearly over" : worker->is_braked ? "no job starts for now" : NULL;
+	if (!why && !job->has_files && payload_read(&job->payload, bytes, n, &fault) != 0) {
+		why = fault;
+	} else if (!why && (!has_thread(worker) || (job->payload.has_input && (job->input_fd = wakeup_open()) < 0))) {
 		worker->next_gate_check = now_ns() + NS_PER_S;
-		set_brake(worker, "it has no thread or descriptor for a job", /* nnew */ 1);
-		worker_end_refuse(worker->end, of->number, "no job starts for now");
-		return;
+		set_brake(worker, "it has no thread or descriptor for a job");
+		why = "no job starts for now";
 	}
-	struct remote_job *job = new_job(worker, of);
-	job->payload = payload;
-	job->input_fd = input_fd;
-	if (worker->config->max_load > 0 || worker->config->memfree > 0) {
+	if (why) {
+		worker_end_refuse(worker->end, job->number, why); // the worker ends only when the channel has no job left
+		job_free(job);
+	} else if (!job->has_files && (worker->config->max_load > 0 || worker->config->memfree > 0)) {
 		list_push_back(&worker->held, &job->link);
 	} else {
 		make_ready(worker, job);
 	}
-}
-
-static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_t n) {
-	struct remote_worker *worker = arg;
-	if (!of->has_files) {
-		begin_job(worker, of, bytes, n);
-	} else if (worker->ending || !has_thread(worker)) { // a conversation is taken even while no job is: jobs that came before need it
-		worker_end_refuse(worker->end, of->number, worker->ending ? "the worker is ending" : "the worker has no thread for it");
-	} else {
-		make_ready(worker, new_job(worker, of));
+	if (fault) {
+		channel_break(&worker->end->channel, fault);
 	}
 }
 
@@ -476,13 +446,9 @@ static const char *on_frame(void *arg FP_UNUSED, struct channel_job *of, const s
 	struct remote_job *job = of->owner;
 	switch ((int)frame->type) {
 	case FRAME_IN:
-		if (job->input_fd >= 0) {
-			buf_add(&job->input, frame->payload, frame->size);
-		}
-		post(job->input_fd);
-		return NULL;
 	case FRAME_EOF:
-		job->input_ended = true;
+		buf_add(&job->input, frame->payload, frame->size);
+		job->input_ended = frame->type == FRAME_EOF;
 		post(job->input_fd);
 		return NULL;
 	case FRAME_SHUT:
@@ -508,15 +474,12 @@ static const struct worker_calls calls = {.env = on_env, .begin = on_begin, .fra
 static void read_connection(struct remote_worker *worker) {
 	char bytes[64 * 1024];
 	ssize_t n = read_some(worker->in_fd, bytes, sizeof(bytes));
-	mutex_lock(&worker->lock);
+	FP_HOLD(&worker->lock);
 	if (n > 0) {
 		(void)channel_receive(&worker->end->channel, bytes, (size_t)n, now_ns());
-	} else if (n == 0) {
-		channel_break(&worker->end->channel, "it has gone");
-	} else if (errno != EAGAIN) {
-		channel_break(&worker->end->channel, strerror(errno));
+	} else if (n == 0 || errno != EAGAIN) {
+		channel_break(&worker->end->channel, n == 0 ? "it has gone" : strerror(errno));
 	}
-	mutex_unlock(&worker->lock);
 }
 
 // ---- the loop ----
@@ -550,7 +513,7 @@ static void answer_signal(struct remote_worker *worker, int signal) {
 	} else if (is_ending_signal(signal)) {
 		worker->signal = signal;
 		mutex_lock(&worker->lock);
-		worker_end_bye(worker->end, "a signal has ended the worker");
+		channel_say(&worker->end->channel, FRAME_BYE, 0, 0, "a signal has ended the worker");
 		mutex_unlock(&worker->lock);
 		terminate(worker);
 	}
@@ -563,7 +526,7 @@ static uint64_t do_due(struct remote_worker *worker) {
 	bool is_greeted = worker->end->channel.is_greeted;
 	if (now >= worker->last_minute && !worker->said_bye) {
 		worker->said_bye = true;
-		worker_end_bye(worker->end, "its time is nearly over");
+		channel_say(&worker->end->channel, FRAME_BYE, 0, 0, "its time is nearly over");
 	}
 	uint64_t due = time_earlier(channel_tick(&worker->end->channel, now), step_gate(worker, now));
 	mutex_unlock(&worker->lock);

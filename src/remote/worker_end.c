@@ -138,11 +138,3 @@ void worker_end_done(struct worker_end *end, uint64_t number, const struct job_e
 		.size = sizeof(error),
 	});
 }
-
-void worker_end_brake(struct worker_end *end, size_t jobs, const char *why) {
-	channel_say(&end->channel, FRAME_BRAKE, why != NULL, jobs, why ? why : "");
-}
-
-void worker_end_bye(struct worker_end *end, const char *why) {
-	channel_say(&end->channel, FRAME_BYE, 0, 0, why);
-}

@@ -33,7 +33,7 @@ struct worker_end {
 struct worker_end *worker_end_new(const struct worker_calls *calls, void *arg, const struct worker_hello *hello, uint64_t now);
 void worker_end_free(struct worker_end *end);
 
-// The following send a frame to the dispatcher. Each job is one that `begin` has given and that is not gone.
+// The following send a frame to the dispatcher. Each job is one that `begin` has given and that is not gone. The owner itself says `brake` and `bye`.
 
 // The job runs as process `pid`, since `ago` nanoseconds.
 void worker_end_started(struct worker_end *end, uint64_t job, uint64_t pid, uint64_t ago);
@@ -43,12 +43,6 @@ void worker_end_refuse(struct worker_end *end, uint64_t job, const char *why);
 
 // The job has ended, and all of its output was sent.
 void worker_end_done(struct worker_end *end, uint64_t job, const struct job_end *how);
-
-// The worker takes no jobs from now on, because of `why` (the machine's load or memory), while `jobs` run; or (`why` is NULL) it takes jobs again.
-void worker_end_brake(struct worker_end *end, size_t jobs, const char *why);
-
-// The worker takes no further job, because of `why`; its running jobs go on.
-void worker_end_bye(struct worker_end *end, const char *why);
 
 // ---- worker.c: `fairpar --worker`, which runs the jobs that a dispatcher sends over descriptors 0 and 1, as fairpar-worker(7) has it ----
 

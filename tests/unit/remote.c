@@ -198,7 +198,7 @@ static void test_greeting(void) {
 	static char noise[65 * 1024];
 	memset(noise, 'n', sizeof(noise));
 	check(channel_receive(&host->channel, noise, sizeof(noise), S) < 0);
-	check_equal(strlen(dispatcher_end_noise(host)), 1024);
+	check_equal(strlen(dispatcher_end_noise(host)), sizeof(noise));
 	dispatcher_end_free(host);
 	host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
 	check(channel_receive(&host->channel, "\n" MARK "\nhello 3 1 0 0 1\nn\n", strlen("\n" MARK "\nhello 3 1 0 0 1\nn\n"), S) < 0);
@@ -210,7 +210,7 @@ static void test_greeting(void) {
 static void test_before_the_greeting(void) {
 	struct worker_end *agent = worker_end_new(&worker_calls, NULL, &(struct worker_hello){.slots = 2, .left = 0, .node = "n"}, S);
 	size_t n;
-	worker_end_bye(agent, "late");
+	channel_say(&agent->channel, FRAME_BYE, 0, 0, "late");
 	channel_output(&agent->channel, &n);
 	check_equal(n, 0);
 	check(channel_receive(&agent->channel, GREETING MARK "\n", strlen(GREETING MARK "\n"), S) == 0);

@@ -320,7 +320,7 @@ static void step_worker(struct place *place) {
 	}
 	check(running <= place->slots && place->agent->channel.njobs == place->ntasks);
 	if (place->is_mortal && place->is_up && !place->agent_leaves && once_in(3000)) {
-		worker_end_bye(place->agent, "late");
+		channel_say(&place->agent->channel, FRAME_BYE, 0, 0, "late");
 		place->agent_leaves = true;
 	}
 }

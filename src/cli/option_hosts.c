@@ -278,7 +278,7 @@ static int check_basefiles(const struct options *o) {
 	for (size_t i = 0; i < o->nbasefiles; ++i) {
 		const char *why, *path = o->basefiles[i];
 		struct file_route route;
-		int result = file_route(&route, path, FILE_GOES, &why);
+		int result = file_route(&route, path, ITEM_GOES, &why);
 		bool is_nowhere = varies && !route.is_absolute;
 		file_route_fini(&route);
 		if (result != 0 || lstat(path, &file) != 0) {

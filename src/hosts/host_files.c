@@ -120,7 +120,7 @@ static void begin_path(struct transfer *transfer, const char *path) {
 	char temp[40];
 	random_bytes(&random, sizeof(random));
 	snprintf(temp, sizeof(temp), FILE_TEMP "%016llx", ull(random));
-	if (is_long || file_route(&route, path, goes ? FILE_GOES : FILE_COMES, &why) != 0) {
+	if (is_long || file_route(&route, path, goes ? ITEM_GOES : ITEM_COMES, &why) != 0) {
 		end_path(transfer, path, why);
 		return;
 	}
@@ -130,7 +130,7 @@ static void begin_path(struct transfer *transfer, const char *path) {
 	file_talk_add_item(&transfer->out, goes ? ITEM_GOES : ITEM_COMES, &there);
 }
 
-static void remove_paths(struct transfer *transfer, const struct buf *paths, enum file_way way) {
+static void remove_paths(struct transfer *transfer, const struct buf *paths, enum file_item way) {
 	for (const char *path = buf_str(paths); path < paths->data + paths->len; path += strlen(path) + 1) {
 		const char *why, *dir = transfer->dir;
 		FP_CLEANUP(file_route_fini) struct file_route route;
@@ -149,10 +149,10 @@ static void remove_paths(struct transfer *transfer, const struct buf *paths, enu
 static void end_transfer(struct transfer *transfer) {
 	bool failed = transfer->why->len > 0;
 	if (transfer->removes) {
-		remove_paths(transfer, transfer->went, FILE_GOES);
+		remove_paths(transfer, transfer->went, ITEM_GOES);
 	}
 	if (transfer->removes && transfer->came && !failed) {
-		remove_paths(transfer, transfer->came, FILE_COMES);
+		remove_paths(transfer, transfer->came, ITEM_COMES);
 	}
 	if (transfer->removes_dir && !failed) {
 		file_talk_add_item(&transfer->out, ITEM_TREE_REMOVED, &(struct file_location){.dir = transfer->dir, .name = "", .temp = ""});

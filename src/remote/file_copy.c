@@ -93,8 +93,7 @@ static int move_to(struct file_spot *spot, int fd) {
 	return 0;
 }
 
-// Returns the target of the link, for the caller to free; or NULL with errno if `name` is no link.
-static char *read_link(int dir, const char *name) {
+char *file_copy_read_link(int dir, const char *name) {
 	char target[PATH_MAX];
 	ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
 	return n < 0 ? NULL : xmemdup(target, (size_t)n);
@@ -127,7 +126,7 @@ static int step(struct file_spot *spot, const char *name, bool makes) {
 		fd = openat(spot->fd, name, DIR_FLAGS);
 	}
 	if (fd < 0 && errno == ENOTDIR) {
-		FP_CLEANUP(free_later) char *target = read_link(spot->fd, name);
+		FP_CLEANUP(free_later) char *target = file_copy_read_link(spot->fd, name);
 		size_t room = spot->room;
 		errno = ENOTDIR;
 		if (!target || enter_link(spot, target) != 0) {
@@ -155,7 +154,7 @@ static int walk(struct file_spot *spot, const char *path, bool makes) {
 }
 
 int file_copy_follow(struct file_spot *spot, char **name) {
-	char *target = read_link(spot->fd, *name), *slash;
+	char *target = file_copy_read_link(spot->fd, *name), *slash;
 	if (!target) {
 		return 0;
 	}

@@ -99,6 +99,9 @@ struct file_spot {
 	unsigned nlinks;           // how many links were followed
 };
 
+// Returns the target of the link, for the caller to free; or NULL with errno, as if `name` is no link.
+char *file_copy_read_link(int dir, const char *name) FP_NODISCARD;
+
 // If *name in that directory is a link, goes to the directory of its target, and sets *name to the target's name there; the old name is freed, and
 // the caller frees the new one. Returns 1; or 0 if *name is no link, or -1 with errno.
 int file_copy_follow(struct file_spot *spot, char **name) FP_NODISCARD;

@@ -5,9 +5,9 @@
 #include <string.h>
 
 // Returns the "/./" at which the path is split, or NULL.
-static const char *find_cut(const char *path, enum file_way way) {
+static const char *find_cut(const char *path, enum file_item way) {
 	const char *cut = strstr(path, "/./"), *next = cut;
-	while (next && way == FILE_COMES) {
+	while (next && way == ITEM_COMES) {
 		cut = next;
 		next = strstr(next + 1, "/./");
 	}
@@ -32,7 +32,7 @@ static int add_name(struct buf *name, const char *path) {
 	return 0;
 }
 
-int file_route(struct file_route *ret_route, const char *path, enum file_way way, const char **ret_why) {
+int file_route(struct file_route *ret_route, const char *path, enum file_item way, const char **ret_why) {
 	struct file_route *route = ret_route;
 	const char *cut = find_cut(path, way), *name = path;
 	*route = (struct file_route){.is_absolute = path[0] == '/' && !cut};

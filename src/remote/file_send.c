@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { GIVE_MOST = 256 * 1024, LINK_MOST = 4095, FRAME_MOST = WIRE_CHUNK_MOST + FILE_FRAME_COST };
+enum { GIVE_MOST = 256 * 1024, FRAME_MOST = WIRE_CHUNK_MOST + FILE_FRAME_COST };
 enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC };
 
 static const char strange[] = "it is neither a regular file nor a directory";
@@ -139,21 +139,16 @@ static void send_dir(struct file_copy *copy, int above, const char *name) {
 }
 
 static void send_link(struct file_copy *copy, int dir, const char *name, const struct stat *stat) {
-	char target[LINK_MOST + 1];
+	FP_CLEANUP(free_later) char *target = file_copy_read_link(dir, name);
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	ssize_t n = readlinkat(dir, name, target, sizeof(target));
-	if (n < 0 || n > LINK_MOST) {
-		file_copy_fail(copy, 0, name, strerror(n < 0 ? errno : ENAMETOOLONG));
-		return;
-	}
-	target[n] = '\0';
-	if (!link_stays_beneath(target, copy->levels.n - 1)) {
+	if (!target) {
+		file_copy_fail(copy, 0, name, strerror(errno));
+	} else if (!link_stays_beneath(target, copy->levels.n - 1)) {
 		file_copy_fail(copy, 0, name, "it is a link that leads out of the directory");
-		return;
+	} else {
+		buf_printf(&text, "%s%c%s", name, 0, target);
+		send_entry(copy, FILE_LINK, stat, text.data, text.len);
 	}
-	buf_add(&text, name, strlen(name) + 1);
-	buf_adds(&text, target);
-	send_entry(copy, FILE_LINK, stat, text.data, text.len);
 }
 
 // Begins the file `name`, which is in the deepest directory, or is the top.

@@ -66,11 +66,10 @@ bool file_talk_step(struct file_talk *talk, mutex *lock) {
 }
 
 void file_talk_wait(struct file_talk *talk, mutex *lock) {
-	mutex_lock(lock);
+	FP_HOLD(lock);
 	while (talk->in.len == 0 && !talk->ends) {
 		cond_wait(&talk->heard, lock);
 	}
-	mutex_unlock(lock);
 }
 
 // ---- items ----

@@ -49,12 +49,7 @@ void file_talk_add_item(struct buf *out, enum file_item item, const struct file_
 bool file_talk_serve(struct file_talk *talk, mutex *lock);
 
 // ---- file_route.c: the directories here and on the other machine, by the rules of GNU parallel's --transferfile and --return, which are those
-// of rsync -R. Pure. ----
-
-enum file_way {
-	FILE_GOES, // --transferfile, --basefile
-	FILE_COMES // --return
-};
+// of rsync -R. Pure. `way` is ITEM_GOES (--transferfile, --basefile) or ITEM_COMES (--return). ----
 
 //                      goes: here      there       name      comes: here     there       name
 //   tmp/foo            .               work dir    ./tmp/foo        .        work dir    ./tmp/foo
@@ -70,5 +65,5 @@ struct file_route {
 
 // Splits the path. Returns 0; or -1 with *ret_why (static text): the path is empty, or has a ".." in its name, which would lead out of the
 // directory there. file_route_fini() in both cases.
-int file_route(struct file_route *ret_route, const char *path, enum file_way way, const char **ret_why) FP_NODISCARD;
+int file_route(struct file_route *ret_route, const char *path, enum file_item way, const char **ret_why) FP_NODISCARD;
 void file_route_fini(struct file_route *route);

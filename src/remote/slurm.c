@@ -125,6 +125,7 @@ static bool read_list(struct slurm_nodes *nodes, const char *list) {
 int slurm_nodes_read(struct slurm_nodes *nodes, const char *list, const char *cpus, char **ret_error) {
 	const char *rest = cpus;
 	unsigned each = 0, times = 0;
+	bool is_short = false;
 	if (!read_list(nodes, list)) {
 		return error_text(ret_error, "$SLURM_JOB_NODELIST is '%s'", text_shows(list));
 	}
@@ -132,16 +133,13 @@ int slurm_nodes_read(struct slurm_nodes *nodes, const char *list, const char *cp
 		if (times == 0 && *rest && !read_cpus(&rest, &each, &times)) {
 			return error_text(ret_error, "$SLURM_JOB_CPUS_PER_NODE is '%s'", text_shows(cpus));
 		}
-		if (times == 0) {
-			return error_text(ret_error, "$SLURM_JOB_CPUS_PER_NODE, '%s', is for fewer nodes than the %zu of $SLURM_JOB_NODELIST",
-			            text_shows(cpus), nodes->n);
-		}
-		--times;
+		is_short = is_short || times == 0;
+		times -= times > 0;
 		nodes->nodes[i].cpus = each;
 	}
-	if (times > 0 || *rest) {
-		return error_text(ret_error, "$SLURM_JOB_CPUS_PER_NODE, '%s', is for more nodes than the %zu of $SLURM_JOB_NODELIST",
-		            text_shows(cpus), nodes->n);
+	if (is_short || times > 0 || *rest) {
+		return error_text(ret_error, "$SLURM_JOB_CPUS_PER_NODE, '%s', is for %s nodes than the %zu of $SLURM_JOB_NODELIST", text_shows(cpus),
+		                  is_short ? "fewer" : "more", nodes->n);
 	}
 	return 0;
 }
@@ -207,15 +205,14 @@ void slurm_add_pilot(struct buf *text, const char *name, unsigned cpus, const ch
 // ---- options of pilots ----
 
 unsigned slurm_cpus(const char *options) {
-	static const char *const names[] = {"--cpus-per-task=", "--cpus-per-task", "-c"};
+	static const char *const names[] = {"--cpus-per-task", "-c"};
 	unsigned cpus = 0;
 	for (const char *at = options; *at;) {
 		at += strspn(at, " \t\n");
 		for (size_t i = 0; i < sizeof(names) / sizeof(*names); ++i) {
 			size_t len = strlen(names[i]);
-			const char *value = at + len;
 			if (strncmp(at, names[i], len) == 0) {
-				value += i > 0 ? strspn(value, " \t") : 0;
+				const char *value = at + len + strspn(at + len, " \t=");
 				unsigned number = read_count(&value, MOST_CPUS);
 				cpus = number > 0 ? number : cpus; // the last one counts
 				break;

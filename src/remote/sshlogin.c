@@ -368,17 +368,16 @@ static int add_file(struct list_input *reading, const char *name) {
 		return -1;
 	}
 	int result = 0;
-	struct list_input outer = *reading;
-	reading->depth++;
-	reading->file = name;
-	reading->line = 0;
+	struct list_input below = *reading;
+	below.depth++;
+	below.file = name;
+	below.line = 0;
 	for (const char *line = buf_str(&text), *end = line + text.len; line < end && result == 0;) {
 		const char *newline = memchr(line, '\n', (size_t)(end - line)), *stop = newline ? newline : end;
-		reading->line++;
-		result = add_list(reading, line, without_comment(line, (size_t)(stop - line)));
+		below.line++;
+		result = add_list(&below, line, without_comment(line, (size_t)(stop - line)));
 		line = stop + 1;
 	}
-	*reading = outer;
 	return result;
 }
 

@@ -5,7 +5,7 @@
 #include "test.h"
 
 // The route as HERE|NAME, with = in front where the directory there is the same; or what is wrong.
-static void check_route(enum file_way way, const char *path, const char *expected) {
+static void check_route(enum file_item way, const char *path, const char *expected) {
 	struct file_route route;
 	struct buf out = BUF_INIT;
 	const char *why;
@@ -19,12 +19,12 @@ static void check_route(enum file_way way, const char *path, const char *expecte
 	buf_fini(&out);
 }
 
-#define GOES(path, expected) check_route(FILE_GOES, path, expected)
-#define COMES(path, expected) check_route(FILE_COMES, path, expected)
+#define GOES(path, expected) check_route(ITEM_GOES, path, expected)
+#define COMES(path, expected) check_route(ITEM_COMES, path, expected)
 #define OUT "'..' would lead out of the directory there"
 
 static void test_both(void) {
-	for (enum file_way way = FILE_GOES; way <= FILE_COMES; ++way) {
+	for (enum file_item way = ITEM_GOES; way <= ITEM_COMES; ++way) {
 		check_route(way, "foo", ".|./foo");
 		check_route(way, "tmp/foo/bar", ".|./tmp/foo/bar");
 		check_route(way, "./foo", ".|./foo");

@@ -304,8 +304,6 @@ static void run_here(struct worker_state *state, const struct job *job, struct r
 	job_keeps_thread(run, true);
 	if (enter_slot(state)) {
 		child_run(run->children, config, ret_result, &error);
-	} else {
-		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	}
 	job_keeps_thread(run, false);
 	end_child(state, job, ret_result, &error);
@@ -330,7 +328,7 @@ static bool step_elsewhere(struct worker_state *state, const struct job *job, st
 }
 
 // Begins the attempt's process, and if it is one here waits for its end. If a file could not be transferred, a message says so. Returns false if
-// the attempt goes on elsewhere; else the attempt has ended.
+// the attempt goes on elsewhere; else the attempt has ended. *ret_result stays as it is (OUTCOME_CANCELLED) if the attempt is not to start any more.
 static bool run_child(struct worker_state *state, const struct job *job, struct hosts_place *place, struct result *ret_result) {
 	struct run *run = state->run;
 	const struct job_spec *spec = job->spec;
@@ -380,7 +378,6 @@ static bool run_child(struct worker_state *state, const struct job *job, struct 
 		return true;
 	}
 	if (!enter_slot(state)) {
-		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 		end_child(state, job, ret_result, NULL);
 		return true;
 	}

@@ -102,7 +102,8 @@ static void warn_nothing(const struct run *run, const struct batch *batch, const
 
 static void list_by_pattern(struct worker_state *state, struct worker *worker, struct queue *queue, const char *pattern,
                             const char *dir) {
-	char *error;
+	FP_CLEANUP(free_later) char *error = NULL;
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	struct line_items *line_items = line_items_begin(worker, queue, /* from */ 0, IN_THIS_ORDER, /* hold */ false);
 	int failed = glob_expand(dir, pattern, line_items_add, line_items, &error);
 	uint64_t n = line_items_end(line_items, /* keep */ true);
@@ -110,16 +111,12 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
 	if (!failed && n == 0) {
 		warn_nothing(state->run, batch, pattern, dir ? dir : "");
 	}
+	buf_printf(&why, "glob '%s': %s", text_shows(pattern), failed ? error : "");
 	if (failed && state->run->options->dry_run) { // an earlier batch may be going to make what is missing
-		diag_note("batch '%s': its items are not known yet: glob '%s': %s", text_shows(batch->name), text_shows(pattern),
-		          error);
-		free(error);
+		diag_note("batch '%s': its items are not known yet: %s", text_shows(batch->name), buf_str(&why));
 	} else if (failed) {
-		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-		buf_printf(&why, "glob '%s': %s", text_shows(pattern), error);
 		diag_error("batch '%s': %s", text_shows(batch->name), buf_str(&why));
 		publish_set_lost_reason(batch, buf_str(&why));
-		free(error);
 		publish_batch_failure(batch, "its items could not be listed");
 	}
 }

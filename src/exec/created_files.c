@@ -48,7 +48,7 @@ static struct created_file *begin(struct created_files *created_files, const cha
 	size_t size = strlen(path) + 1;
 	struct created_file *file = xcalloc(1, sizeof(*file) + size);
 	memcpy(file->path, path, size);
-	mutex_lock(&created_files->lock);
+	FP_HOLD(&created_files->lock);
 	struct created_file **found = tsearch(file, &created_files->tree, compare);
 	verify(found); // else there is no memory
 	if (*found != file) {
@@ -56,7 +56,6 @@ static struct created_file *begin(struct created_files *created_files, const cha
 	}
 	file = *found;
 	++file->njobs;
-	mutex_unlock(&created_files->lock);
 	return file;
 }
 

@@ -235,9 +235,8 @@ static bool reruns_lost(const struct job *job, enum lost lost) {
 static void note_length(const struct job *job, const struct result *result) {
 	bool ran = result->outcome != OUTCOME_CANCELLED && result->outcome != OUTCOME_SPAWN_ERROR;
 	if (ran && result->end > result->start) {
-		mutex_lock(&job->batch->run->lock);
+		FP_HOLD(&job->batch->run->lock);
 		packsize_note(&job->batch->pack_size, job->item.items, result->end - result->start);
-		mutex_unlock(&job->batch->run->lock);
 	}
 }
 

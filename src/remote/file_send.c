@@ -46,13 +46,10 @@ static void send_end(struct file_copy *copy) {
 // Begins the file.
 static void send_file(struct file_copy *copy, int dir, const char *name) {
 	struct stat stat;
-	if ((copy->fd = openat(dir, name, OPEN_FLAGS)) < 0 || fstat(copy->fd, &stat) != 0) {
-		file_copy_fail(copy, 0, name, strerror(errno));
-		fd_close(&copy->fd);
-		return;
-	}
-	if (!S_ISREG(stat.st_mode)) { // it was changed meanwhile
-		file_copy_fail(copy, 0, name, strange);
+	copy->fd = openat(dir, name, OPEN_FLAGS);
+	bool is_open = copy->fd >= 0 && fstat(copy->fd, &stat) == 0;
+	if (!is_open || !S_ISREG(stat.st_mode)) { // it may have changed since its name was looked up
+		file_copy_fail(copy, 0, name, is_open ? strange : strerror(errno));
 		fd_close(&copy->fd);
 		return;
 	}

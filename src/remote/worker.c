@@ -40,7 +40,6 @@ struct remote_job {
 	struct file_talk talk;   // the conversation; guarded
 	// guarded:
 	struct buf input;        // bytes that were not written to its stdin yet
-	bool input_ended;
 	bool stopped, expired, killed; // what `stop` frames have said
 	bool shut[STREAM_ERR + 1];     // nobody reads what it writes to this stream
 };
@@ -67,7 +66,6 @@ struct remote_worker {
 	// of the loop:
 	int in_fd, out_fd, signal_fd, wake_fd;
 	int signal;              // the signal that ends the worker, or 0
-	bool cut_off;            // the connection was lost before all was done
 	bool said_bye;           // `bye` was sent, as the worker's time is nearly over
 	uint64_t last_minute;    // when no further job is taken (now_ns() time)
 	uint64_t over;           // when jobs that still run are ended
@@ -206,12 +204,13 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 static ssize_t input_writable(void *arg, int fd) {
 	struct remote_job *job = arg;
 	struct remote_worker *worker = job->worker;
+	const struct channel *channel = &worker->end->channel;
 	ssize_t n = 0;
 	FP_HOLD(&worker->lock);
 	wakeup_clear(job->input_fd);
 	if (job->input.len > 0) {
 		n = write(fd, job->input.data, job->input.len);
-	} else if (!job->input_ended && !channel_why(&worker->end->channel)) {
+	} else if (!channel_find_job(channel, job->number)->input_ended && !channel_why(channel)) {
 		n = -1;
 		errno = ENODATA;
 	}
@@ -448,7 +447,6 @@ static const char *on_frame(void *arg FP_UNUSED, struct channel_job *of, const s
 	case FRAME_IN:
 	case FRAME_EOF:
 		buf_add(&job->input, frame->payload, frame->size);
-		job->input_ended = frame->type == FRAME_EOF;
 		post(job->input_fd);
 		return NULL;
 	case FRAME_SHUT:
@@ -570,8 +568,9 @@ static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, 
 	}
 }
 
-// Serves the connection and what is due until nothing is left to do.
-static void loop(struct remote_worker *worker) {
+// Serves the connection and what is due until nothing is left to do. Returns whether the connection was lost before all was done.
+static bool loop(struct remote_worker *worker) {
+	bool was_cut_off = false;
 	for (bool over = false; !over;) {
 		uint64_t due = do_due(worker);
 		struct channel *channel = &worker->end->channel;
@@ -584,13 +583,14 @@ static void loop(struct remote_worker *worker) {
 		over = channel->njobs == 0 && (broken || ((worker->end->is_released || worker->ending) && left == 0));
 		mutex_unlock(&worker->lock);
 		if (broken) {
-			worker->cut_off = worker->cut_off || !over;
+			was_cut_off = was_cut_off || !over;
 			terminate(worker);
 		}
 		if (!over) {
 			loop_poll(worker, due, !broken, left > 0);
 		}
 	}
+	return was_cut_off;
 }
 
 // ---- putting it together ----
@@ -671,9 +671,9 @@ int worker_serve(const struct remote_worker_config *config, struct context *cont
 	list_init(&worker.held);
 	list_init(&worker.ready);
 	if (worker_open(&worker) == 0) {
-		loop(&worker);
+		bool was_cut_off = loop(&worker);
 		const char *why = channel_why(&worker.end->channel);
-		if (why && (!worker.end->is_released || worker.cut_off)) {
+		if (why && (!worker.end->is_released || was_cut_off)) {
 			diag_error("the connection to the dispatcher has ended: %s", why);
 		} else {
 			status = 0;

@@ -9,7 +9,6 @@
 #include "log/running.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -31,7 +30,6 @@ struct log_reader {
 	bool at_end;
 	uint64_t line;           // number of the line that is being read
 	bool was_cut;            // the line has no newline
-	bool has_nuls;           // NUL bytes in front of the line were removed
 	bool is_overlong;        // the line is too long, and only its end is kept
 
 	struct json_reader json; // the members of the line
@@ -103,16 +101,12 @@ static int fill(struct log_reader *reader) {
 static char *next_line(struct log_reader *reader, size_t *ret_len, bool *ret_failed) {
 	size_t seen = 0;
 	++reader->line;
-	reader->has_nuls = reader->is_overlong = false;
+	reader->is_overlong = false;
 	for (;;) {
-		// a file has NUL bytes in place of lines after a crash of the machine, or if it was truncated while a run wrote to it
-		for (; seen == 0 && reader->at < reader->end && reader->block[reader->at] == '\0'; ++reader->at) {
-			reader->has_nuls = true;
-		}
 		char *start = reader->block + reader->at;
 		char *newline = reader->end > reader->at + seen ? memchr(start + seen, '\n', reader->end - reader->at - seen) : NULL;
 		size_t len = newline ? (size_t)(newline - start) : reader->end - reader->at;
-		if (newline || (reader->at_end && (len > 0 || reader->has_nuls || reader->is_overlong))) {
+		if (newline || (reader->at_end && (len > 0 || reader->is_overlong))) {
 			reader->was_cut = !newline;
 			start[len] = '\0'; // there is room for one byte behind the end
 			reader->at += len + (newline != NULL);
@@ -167,18 +161,14 @@ static int find_last_run(struct log_reader *reader) {
 
 // Returns the value of the key whose name is `key` and then `end`; a value of kind JSON_NONE if the line has no such key.
 static struct json_value *find(struct log_reader *reader, const char *key, const char *end) {
-	struct json_value *found = &reader->none;
 	size_t len = strlen(key), end_len = strlen(end);
 	for (size_t i = 0; i < reader->json.n; ++i) {
 		const struct json_value *name = &reader->json.members[i].key;
 		if (name->len == len + end_len && memcmp(name->text, key, len) == 0 && memcmp(name->text + len, end, end_len) == 0) {
-			if (found != &reader->none) {
-				set_error(reader, "the key \"%s\" is there twice", key);
-			}
-			found = &reader->json.members[i].value;
+			return &reader->json.members[i].value;
 		}
 	}
-	return found;
+	return &reader->none;
 }
 
 static struct json_value *value_of(struct log_reader *reader, const char *key) {
@@ -249,12 +239,6 @@ static double get_double(struct log_reader *reader, const char *key) {
 	return number;
 }
 
-// Returns the number of the signal, which the log has as a number or by its name.
-static int get_signal(struct log_reader *reader, const char *key, uint64_t max) {
-	const struct json_value *value = value_of(reader, key);
-	return value->kind == JSON_STRING ? signal_number(value->text, value->len) : (int)get_u64(reader, key, max, 0);
-}
-
 static uint64_t get_ns(struct log_reader *reader, const char *key) {
 	const struct json_value *value = value_of(reader, key);
 	uint64_t ns = 0;
@@ -307,14 +291,9 @@ static uint32_t get_list(struct log_reader *reader, const char *key) {
 
 // Returns the number behind the batch's name: 3 for "BATCH#3"; 0 for a job that is no item.
 static uint64_t get_job(struct log_reader *reader, const char *key) {
-	struct json_value *job = value_of(reader, key), *batch = value_of(reader, "batch");
+	const char *job = get_text(reader, key), *mark = job ? strrchr(job, '#') : NULL;
 	uint64_t number = 0;
-	if (job->kind != JSON_STRING || batch->kind != JSON_STRING || !restore(reader, job, find(reader, key, "_b64"), key) ||
-	    !restore(reader, batch, find(reader, "batch", "_b64"), "batch") || job->len < batch->len + 2 ||
-	    memcmp(job->text, batch->text, batch->len) != 0 || job->text[batch->len] != '#') {
-		return 0;
-	}
-	struct json_value digits = {.kind = JSON_NUMBER, .text = job->text + batch->len + 1, .len = job->len - batch->len - 1};
+	struct json_value digits = {.kind = JSON_NUMBER, .text = mark ? mark + 1 : "", .len = mark ? strlen(mark + 1) : 0};
 	return json_to_u64(&digits, &number) ? number : 0;
 }
 
@@ -351,7 +330,6 @@ static void read_value(struct log_reader *reader, const struct event_field *fiel
 	case FIELD_EXIT: store(member, field->size, get_u64(reader, key, field->most, (uint64_t)field->otherwise)); break;
 	case FIELD_INTEGER: break; // never read
 	case FIELD_KILOBYTES: *(long *)member = (long)(get_u64(reader, key, field->most, 0) / 1024); break;
-	case FIELD_SIGNAL: *(int *)member = get_signal(reader, key, field->most); break;
 	case FIELD_FLAG: *(bool *)member = value_of(reader, key)->kind == JSON_TRUE; break;
 	case FIELD_NAME: store(member, field->size, get_name(reader, key, field)); break;
 	case FIELD_SECONDS: *(uint64_t *)member = get_ns(reader, key); break;
@@ -462,7 +440,7 @@ static void read_line(struct log_reader *reader, char *line, size_t len) {
 	reader->error[0] = '\0';
 	if (reader->is_overlong) {
 		set_error(reader, "the line is longer than %d MiB", EVENTREAD_LINE_MAX >> 20);
-	} else if (reader->has_nuls && len == 0) {
+	} else if (memchr(line, '\0', len)) { // after a crash of the machine a file may have such bytes in place of lines
 		set_error(reader, "NUL bytes");
 	} else if (json_read(&reader->json, line, len) != 0) {
 		set_error(reader, "%s", reader->json.error);
@@ -515,11 +493,9 @@ static int read_lines(struct log_reader *reader) {
 		}
 		if (reader->was_cut && reader->has_start && reader->error[0] != '\0') {
 			message(reader, "warning", "the log was cut off here");
-		} else if (reader->has_nuls || reader->error[0] != '\0') {
-			if (reader->ndamaged++ == 0) {
-				reader->first_damaged = reader->line;
-				snprintf(reader->damage, sizeof(reader->damage), "%s", reader->has_nuls ? "NUL bytes" : reader->error);
-			}
+		} else if (reader->error[0] != '\0' && reader->ndamaged++ == 0) {
+			reader->first_damaged = reader->line;
+			snprintf(reader->damage, sizeof(reader->damage), "%s", reader->error);
 		}
 	}
 	return failed ? -1 : conclude(reader);

@@ -8,7 +8,6 @@
 #include "log/event_table.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -141,8 +140,7 @@ static void add_value(struct buf *buf, const struct event *event, const struct e
 	const void *member = (const char *)event + field->at, *with = (const char *)event + field->with;
 	const char *const *text = member;
 	switch ((enum field_type)field->type) {
-	case FIELD_NUMBER:
-	case FIELD_SIGNAL: add_u64(buf, number); break;
+	case FIELD_NUMBER: add_u64(buf, number); break;
 	case FIELD_INTEGER: buf_printf(buf, "%d", *(const int32_t *)member); break;
 	case FIELD_KILOBYTES: add_u64(buf, number * 1024); break;
 	case FIELD_EXIT: add_exit(buf, &event->u.job_end.result); break;

@@ -18,7 +18,6 @@ enum field_type {
 	FIELD_INTEGER,    // int32_t: as it is; never read
 	FIELD_KILOBYTES,  // long, in KiB (getrusage(2): ru_maxrss): bytes
 	FIELD_EXIT,       // int, of a struct result: as it is; null if a signal ended the job or it never ran
-	FIELD_SIGNAL,     // int: as it is; a name ("KILL") is read too
 	FIELD_FLAG,       // bool: true; a false one is left out
 	FIELD_NAME,       // any integer or enum: the name of DETAIL with that index; an unknown name is read as OTHERWISE
 	FIELD_SECONDS,    // uint64_t, nanoseconds: seconds
@@ -53,7 +52,6 @@ struct event_field {
 #define C_INTEGER int32_t
 #define C_KILOBYTES long
 #define C_EXIT int
-#define C_SIGNAL int
 #define C_FLAG bool
 #define C_NAME default
 #define C_SECONDS uint64_t

@@ -181,8 +181,6 @@ static void test_damage(void) {
 		{"{\"v\":1,\"ev\":\"batch_start\",\"t\":1}\n", "\"batch\" is missing"},
 		{"{\"v\":[\"a\",\"b\"]}\n", "\"v\" is not a whole number from 0 to 18446744073709551615"},
 		{"{\"v\":1,\"ev\":\"batch_start\",\"t\":-1,\"batch\":\"a\"}\n", "\"t\" is no number of seconds"},
-		{"{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"a\",\"batch\":\"b\"}\n",
-		 "the key \"batch\" is there twice"},
 		{"{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"a\\u0000b\"}\n",
 		 "\"batch\" has a NUL in it"},
 		{"{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"a\",\"batch_b64\":\"====\"}\n",
@@ -207,24 +205,24 @@ static void test_damage(void) {
 	}
 }
 
-// A crash of the machine, or a file that was emptied while it was written to, leaves a block of NULs.
+// A crash of the machine leaves a block of NULs.
 static void test_nuls(void) {
 	static const char after[] = "{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"z\"}\n";
 	struct buf log = BUF_INIT;
-	for (int place = 0; place < 3; ++place) { // within a line, longer than a line may be, in front of the beginning
+	for (int place = 0; place < 2; ++place) { // within a line, longer than a line may be
 		buf_reset(&log);
-		buf_adds(&log, place < 2 ? HEAD : "");
+		buf_adds(&log, HEAD);
 		buf_adds(&log, place == 0 ? "{\"v\":1,\"e" : "");
 		size_t n = place == 1 ? EVENTREAD_LINE_MAX + 200000 : 5000;
 		memset(buf_reserve(&log, n), 0, n);
 		log.len += n;
-		buf_adds(&log, place == 0 ? "t\":1}\n" : place == 2 ? HEAD : "");
+		buf_adds(&log, place == 0 ? "t\":1}\n" : "\n");
 		buf_adds(&log, after);
 		check_equal(read_bytes(log.data, log.len), 0);
 		check_string(buf_str(&told), "0@0 01RUN 4\n1@1000000 z -1\n");
 		check_string(buf_str(&messages), place == 0
-			? "x.jsonl:2: warning: 1 line is damaged, and what cannot be read is left out: a string has a control character\n"
-			: place == 1 ? "x.jsonl:2: warning: 1 line is damaged, and what cannot be read is left out: NUL bytes\n" : "");
+			? "x.jsonl:2: warning: 1 line is damaged, and what cannot be read is left out: NUL bytes\n"
+			: "x.jsonl:2: warning: 1 line is damaged, and what cannot be read is left out: the line is longer than 64 MiB\n");
 	}
 	buf_fini(&log);
 }

@@ -26,8 +26,7 @@ static void set_field(struct event *event, const struct event_field *field) {
 	case FIELD_NUMBER:
 	case FIELD_INTEGER:
 	case FIELD_KILOBYTES:
-	case FIELD_EXIT:
-	case FIELD_SIGNAL: set_number(member, field->size, 7); break;
+	case FIELD_EXIT: set_number(member, field->size, 7); break;
 	case FIELD_FLAG: set_number(member, field->size, true); break;
 	case FIELD_NAME: set_number(member, field->size, field->most - 1 - (field->most - 1 == (uint64_t)field->otherwise)); break;
 	case FIELD_SECONDS: *(uint64_t *)member = 5000000; break;

@@ -63,7 +63,7 @@ int event_log_close(struct event_log *log, uint64_t *ret_lost) FP_NODISCARD;
 // A log that was damaged or cut off, or comes from a newer fairpar, is read as far as possible: unknown keys and events are
 // ignored without a message; a last line without its newline gives a warning; all lines that cannot be read give one warning
 // together, with their number. A version above 1, and a file that is no log, are errors. Memory is bounded by the longest
-// line.
+// line, and by the attempts that run at once.
 
 enum { EVENTREAD_LINE_MAX = 64 << 20 }; // bytes: enough for a command of 2 MiB and its arguments, both escaped and as base64
 

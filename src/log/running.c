@@ -3,6 +3,7 @@
 #include "log/running.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
 #include "base/units.h"
 
 #include <search.h>
@@ -14,31 +15,23 @@ static int compare(const void *a, const void *b) {
 	return by_number ? by_number : by_role ? by_role : by_step ? by_step : strcmp(x->batch, y->batch);
 }
 
-static size_t text_bytes(const struct event_job_start *start) {
-	return strlen(start->id.batch) + 1 + (start->id.host ? strlen(start->id.host) + 1 : 0) + start->command_len;
-}
-
 struct running_attempt *running_find(const struct running_table *table, const struct event_job *id) {
 	struct running_attempt key = {.start.id = *id};
 	struct running_attempt **found = tfind(&key, &table->tree, compare);
 	return found ? *found : NULL;
 }
 
-static struct running_attempt *take(struct running_table *table, struct running_attempt *running) {
+struct running_attempt *running_take(struct running_table *table, const struct event_job *id) {
+	struct running_attempt *running = running_find(table, id);
 	if (running) {
 		tdelete(running, &table->tree, compare);
-		--table->n;
-		table->bytes -= text_bytes(&running->start);
 	}
 	return running;
 }
 
-struct running_attempt *running_take(struct running_table *table, const struct event_job *id) {
-	return take(table, running_find(table, id));
-}
-
 struct running_attempt *running_take_any(struct running_table *table) {
-	return table->tree ? take(table, *(struct running_attempt **)table->tree) : NULL; // POSIX tsearch(): a node points to its element first
+	const struct running_attempt *any = table->tree ? *(struct running_attempt **)table->tree : NULL; // POSIX tsearch(): a node points to its element first
+	return any ? running_take(table, &any->start.id) : NULL;
 }
 
 void running_table_fini(struct running_table *table) {
@@ -49,9 +42,6 @@ void running_table_fini(struct running_table *table) {
 
 struct running_attempt *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at) {
 	free(running_take(table, &start->id));
-	if (table->n >= RUNNING_MAX || table->bytes + text_bytes(start) > RUNNING_BYTES) {
-		return NULL;
-	}
 	struct running_attempt kept = {.at = at, .start = *start};
 	kept.start.args = NULL;
 	kept.start.nargs = 0;
@@ -60,11 +50,6 @@ struct running_attempt *running_add(struct running_table *table, const struct ev
 		{&id->batch, strlen(id->batch)}, {&id->host, text_len(id->host)}, {&kept.start.command, start->command_len},
 	};
 	struct running_attempt *running = copy_with_texts(&kept, sizeof(kept), texts, sizeof(texts) / sizeof(texts[0]));
-	if (!tsearch(running, &table->tree, compare)) { // no memory
-		free(running);
-		return NULL;
-	}
-	++table->n;
-	table->bytes += text_bytes(start);
+	verify(tsearch(running, &table->tree, compare)); // it fails only if there is no memory
 	return running;
 }

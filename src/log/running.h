@@ -4,9 +4,6 @@
 
 #include "job/event.h"
 
-// The most attempts in a table at once, and the most bytes of their names and commands: no run has so many, only a damaged log.
-enum { RUNNING_MAX = 1 << 17, RUNNING_BYTES = 64 << 20 };
-
 // Sums over a job's attempts so far, for the caller's use; zero after running_add().
 struct running_sum {
 	uint64_t from, to;      // event time: start of the first, end of the last
@@ -26,15 +23,13 @@ struct running_attempt {
 // A zeroed table is empty.
 struct running_table {
 	void *tree;             // a tree of struct running_attempt (tsearch(3)), sorted by batch, number, role and step
-	size_t n;
-	size_t bytes;           // the bytes of names and commands
 };
 
 // Frees what is in the table, which is empty then.
 void running_table_fini(struct running_table *table);
 
 // Adds the attempt, with copies of its batch, host and command; if an attempt at the same step is there already, replaces
-// it. Returns the added attempt, borrowed until it is taken out; or NULL if there are too many, or no memory.
+// it. Returns the added attempt, borrowed until it is taken out.
 struct running_attempt *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
 
 // Returns the attempt that runs at the same step of the same job as `id` (id->attempt does not matter), borrowed from the table;

@@ -159,12 +159,10 @@ static void leave(struct attempts *all, struct running_attempt *running, uint64_
 
 static void add_start(struct attempts *all, const struct event_job_start *start, uint64_t at) {
 	leave(all, running_take(&all->running, &start->id), at);
-	struct running_attempt *running, here = {.at = at, .start = *start};
+	const struct running_attempt here = {.at = at, .start = *start};
 	struct attempt_span attempt = from_running(&here, ATTEMPT_STARTED, at);
 	put(all, &attempt, /* started */ NULL);
-	if ((running = running_add(&all->running, start, at))) {
-		running->lane = attempt.lane + 1;
-	}
+	running_add(&all->running, start, at)->lane = attempt.lane + 1;
 }
 
 static void add_end(struct attempts *all, const struct event_job_end *end, uint64_t at) {

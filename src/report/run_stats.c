@@ -10,7 +10,7 @@
 
 enum {
 	BITS = 5,               // `bits` of the buckets of durations: the middle of each is right within 1.6 %
-	TEXT_MAX = 64 * 1024,   // the most bytes of a command or a tail that are kept
+	TEXT_MAX = 64 * 1024,   // the most bytes of a command that are kept
 	SHARED = STATS_BATCHES, // the entry that later batches share
 };
 
@@ -170,14 +170,10 @@ void stats_add_attempts(struct buf *buf, const struct event_job *job) {
 	}
 }
 
-// Returns a copy of the end of an attempt with its texts; long texts are cut. The caller frees the copy with free().
+// Returns a copy of the end of an attempt with its texts; a long command is cut. The caller frees the copy with free().
 static struct event_job_end *copy_end(const struct event_job_end *end) {
 	struct event_job_end copy = *end;
-	size_t cut = u64_minus(end->tail_len, TEXT_MAX); // the end of the output is kept
 	copy.command_len = end->command_len < TEXT_MAX ? end->command_len : TEXT_MAX;
-	copy.tail = end->tail ? end->tail + cut : NULL;
-	copy.tail_len -= cut;
-	copy.tail_out = u64_minus(end->tail_out, cut);
 	struct text_member texts[] = {
 		{&copy.id.batch, strlen(copy.id.batch)}, {&copy.id.host, text_len(copy.id.host)}, {&copy.why, text_len(copy.why)},
 		{&copy.command, copy.command_len}, {&copy.tail, copy.tail_len},

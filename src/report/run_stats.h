@@ -186,7 +186,6 @@ static inline uint64_t bucket_start(unsigned bucket, unsigned bits) {
 // ---- summary.c: the end of a run in a few lines ----
 
 enum {
-	SUMMARY_TAIL_LINES = 10,
 	SUMMARY_BRIEF = 10,      // failed jobs that are named if there is no table
 	SUMMARY_BATCHES = 20,    // rows of the table; the batches that took the least slot-time share one
 };

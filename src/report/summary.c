@@ -243,24 +243,9 @@ static void add_slowest(struct buf *buf, const struct run_stats *stats, const st
 
 // ---- what failed ----
 
-// Returns the start of the last `n` lines.
-static const char *last_lines(const char *text, size_t len, unsigned n) {
-	const char *at = text + len;
-	if (len > 0 && at[-1] == '\n') {
-		--at;
-	}
-	for (; at > text; --at) {
-		if (at[-1] == '\n' && --n == 0) {
-			break;
-		}
-	}
-	return at;
-}
-
 static void add_tail(struct buf *buf, const struct event_job_end *job, const struct summary_form *form) {
-	const char *start = job->tail + (form->out_seen ? job->tail_out : 0);
 	const char *end = job->tail + (form->err_seen ? job->tail_out : job->tail_len);
-	for (const char *at = start < end ? last_lines(start, (size_t)(end - start), SUMMARY_TAIL_LINES) : end; at < end;) {
+	for (const char *at = job->tail + (form->out_seen ? job->tail_out : 0); at < end;) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		const char *line_end = newline ? newline : end;
 		colour(buf, form, DIM);

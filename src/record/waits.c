@@ -10,9 +10,6 @@
 #include "sharing/leases.h"
 #include "sharing/nested.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 enum wait_state {
 	WAITS,                 // jobs that it waits for have not ended
 	RETURNS,               // its jobs have ended, and its attempt waits for its slots
@@ -117,9 +114,9 @@ bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt) {
 
 // ---- circles; with the lock ----
 
+// Appends "BATCH#7"; or the name of the batch, if `number` is 0.
 static void add_name(struct buf *buf, const char *batch, uint64_t number) {
-	buf_add_escaped(buf, batch, strlen(batch), 80);
-	buf_printf(buf, "#%" PRIu64, number);
+	text_add_job(buf, batch, number, /* seq */ 0, TEXT_BATCH_COLUMNS);
 }
 
 // A search through all jobs and batches that must end before a certain job can end.
@@ -132,14 +129,11 @@ struct search {
 
 static bool search_job(struct search *search, uint64_t id);
 
-static void search_name(struct search *search, const char *name, uint64_t number, bool is_batch) {
+// Puts the name of a job, or of a batch if `number` is 0, in front of the path.
+static void search_name(struct search *search, const char *name, uint64_t number) {
 	struct buf text = BUF_INIT;
-	if (is_batch) {
-		buf_adds(&text, "batch ");
-		buf_add_escaped(&text, name, strlen(name), 80);
-	} else {
-		add_name(&text, name, number);
-	}
+	buf_adds(&text, number == 0 ? "batch " : "");
+	add_name(&text, name, number);
 	buf_printf(&text, "%s%s", search->path.len > 0 ? ", which waits for " : "", buf_str(&search->path));
 	buf_fini(&search->path);
 	search->path = text;
@@ -157,7 +151,7 @@ static bool search_attempt(struct search *search, const struct live_attempt *att
 		found = found || (n > 0 && (!wait->any || n == wait->n));
 	}
 	if (found) {
-		search_name(search, attempt->job->batch->name, attempt->job->item.number, /* is_batch */ false);
+		search_name(search, attempt->job->batch->name, attempt->job->item.number);
 	}
 	return found;
 }
@@ -192,7 +186,7 @@ static bool search_batch(struct search *search, struct dag_node *node) {
 	found = found || search_needs(search, node);
 	node->leads = found;
 	if (found) {
-		search_name(search, node->plan->name, 0, /* is_batch */ true);
+		search_name(search, node->plan->name, /* number */ 0);
 	}
 	return found;
 }
@@ -220,7 +214,7 @@ static bool search_job(struct search *search, uint64_t id) {
 	if (!runs && batch->node && dag_node_state(batch->node) == NODE_WAITING) {
 		found = search_needs(search, batch->node);
 		if (found) {
-			search_name(search, batch->name, job->number, /* is_batch */ false);
+			search_name(search, batch->name, job->number);
 		}
 	}
 	if (search->forward) {

@@ -4,22 +4,15 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "remote/sshlogin.h"
 
 #include <stdarg.h>
-#include <string.h>
 
 void job_label(const struct job *job, struct buf *buf) {
-	const struct batch *batch = job->batch;
-	bool is_default = !batch->node && strcmp(batch->name, "default") == 0;
-	if (!is_default) {
-		buf_add_escaped(buf, batch->name, strlen(batch->name), 80);
-	}
-	if (job->name) {
-		buf_printf(buf, " %s", job->name);
-	} else {
-		buf_printf(buf, "#%llu", (unsigned long long)(is_default ? job->item.seq : job->item.number));
-	}
+	text_add_job(buf, job->batch->name, job->name ? 0 : job->item.number, job->item.seq, TEXT_BATCH_COLUMNS);
+	buf_adds(buf, job->name ? " " : "");
+	buf_adds(buf, job->name ? job->name : "");
 }
 
 const struct template *job_template(const struct job *job) {

@@ -18,7 +18,7 @@ struct jobserver_spare {
 	struct client *client;
 	uint64_t *leases;          // numbers of the leases in use: one for each token
 	size_t n, cap;
-	unsigned most, wanted;     // the most leases at once; how many leases the server was asked for
+	unsigned most;             // the most leases at once
 	pid_t pid;                 // the process that uses the leases
 	int pidfd;                 // of that process, or -1
 	bool polls;                // tokens are to be taken back as soon as jobs put them into the pipe
@@ -54,10 +54,7 @@ bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers) {
 	struct client_event event;
 	while (!spare->lost && (event = client_next(spare->client)).type != CLIENT_NOTHING) {
 		switch (event.type) {
-		case CLIENT_GRANTED:
-			spare->wanted -= spare->wanted > 0;
-			begin_lease(spare, event.id, offers);
-			break;
+		case CLIENT_GRANTED: begin_lease(spare, event.id, offers); break;
 		case CLIENT_RENEWED: renewed = true; break;
 		case CLIENT_LOST: spare->lost = true; break; // the run's own client of the pool says why
 		default: break;
@@ -68,8 +65,7 @@ bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers) {
 	take_back(spare, most);
 	spare->polls = spare->n > most;
 	unsigned wanted = withdraws || spare->n >= spare->most ? 0 : spare->most - (unsigned)spare->n;
-	if (wanted != spare->wanted && !spare->lost) {
-		spare->wanted = wanted;
+	if (!spare->lost) {
 		client_want(spare->client, wanted, 1);
 	}
 	return renewed;

@@ -6,12 +6,10 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
-#include "base/text.h"
 #include "cli/options.h"
 #include "engine/pool.h"
 #include "process/child.h"
 #include "process/guardian.h"
-#include "process/memory.h"
 #include "sharing/pool_client.h"
 #include "sharing/nested.h"
 #include "slots/client.h"
@@ -38,7 +36,6 @@ struct leases {
 	unsigned yielding;         // attempts that have given their lease back until their output is read
 	unsigned unbacked;         // slots that have lost their lease: the next leases that come are for these slots and bring no new
 	                           // ones, as on a new slot a later item would start before the one that waits on the old slot
-	unsigned wanted;           // how many leases the server was asked for
 	uint64_t slow;             // when a message says that the run waits for its first lease; 0: it does not wait yet
 	bool lost;                 // there is no server: one job at a time, without a lease
 	bool terminating;
@@ -46,21 +43,19 @@ struct leases {
 
 // ---- asking ----
 
-// Sets leases->wanted: how many more leases there is work for. Returns whether it has changed. With the lock.
-static bool count_wanted(struct leases *leases) {
-	unsigned before = leases->wanted;
+// Returns how many more leases there is work for. With the lock.
+static unsigned count_wanted(const struct leases *leases) {
 	unsigned most = leases->most > leases->held ? leases->most - leases->held : 0;
 	unsigned wanted = (leases->yielding > 0 ? 0 : pool_demand(leases->pool, most)) + leases->nwaiting;
-	leases->wanted = wanted < most ? wanted : most;
-	return leases->wanted != before;
+	return wanted < most ? wanted : most;
 }
 
 // Tells the server how many leases are wanted, if that has changed. With the lock.
 static void ask(struct leases *leases) {
-	if (!leases->lost && count_wanted(leases)) {
-		client_want(leases->client, leases->wanted, 1);
+	if (!leases->lost) {
+		client_want(leases->client, count_wanted(leases), 1);
 	}
-	if (leases->slow == 0 && leases->wanted > 0) {
+	if (leases->slow == 0 && client_state(leases->client)->wanted > 0) {
 		leases->slow = now_ns() + CLIENT_SLOW;
 		wakeup_post(leases->wake_fd);
 	}
@@ -75,7 +70,8 @@ void leases_ask_rank(struct leases *leases) {
 
 const char *leases_awaited_pool(struct leases *leases) {
 	FP_HOLD(&leases->lock);
-	return leases->in_pool && !leases->lost && leases->wanted > 0 && leases->held == 0 ? leases->source : NULL;
+	bool waits = leases->in_pool && !leases->lost && leases->held == 0 && client_state(leases->client)->wanted > 0;
+	return waits ? leases->source : NULL;
 }
 
 void leases_ask(struct leases *leases) {
@@ -104,8 +100,7 @@ void leases_return_surplus(struct leases *leases) {
 // Takes a free lease into use, for the job that has that nonce; with 0 the job gets a new nonce. Returns false if the lease cannot
 // be used.
 static bool use(struct leases *leases, struct run_lease *lease, uint64_t nonce) {
-	bool works = lease->since > 0 ? client_use_again(leases->client, lease->id.number, nonce, &lease->id)
-	                              : client_use(leases->client, lease->id.number, nonce, &lease->id);
+	bool works = client_use(leases->client, lease->id.number, nonce, &lease->id);
 	lease->since = lease->since > 0 ? lease->since : now_ns();
 	if (client_has_input(leases->client)) {
 		wakeup_post(leases->wake_fd);
@@ -156,11 +151,7 @@ static bool release(struct leases *leases, struct lease_id id) {
 		leases->held += is_last;
 		return is_last;
 	}
-	if (count_wanted(leases)) {
-		client_release_and_want(leases->client, id.number, leases->wanted);
-	} else {
-		client_release(leases->client, id.number);
-	}
+	client_release_and_want(leases->client, id.number, count_wanted(leases));
 	return false;
 }
 
@@ -310,7 +301,6 @@ void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
 	while (!leases->lost && (event = client_next(leases->client)).type != CLIENT_NOTHING) {
 		switch (event.type) {
 		case CLIENT_GRANTED:
-			leases->wanted -= leases->wanted > 0;
 			leases->slow = TIME_NEVER;
 			++leases->held;
 			push_free(leases, (struct run_lease){.id = event.id});

@@ -48,7 +48,7 @@ struct client {
 	struct buf in;
 	size_t at;                 // bytes of `in` that were read
 	struct client_state said;
-	unsigned wanted, width;
+	unsigned width;            // of the leases that it waits for
 	uint64_t nonces;           // state of random_next(), which makes the nonces
 	struct held *held;
 	size_t nheld, held_cap;
@@ -130,8 +130,8 @@ static void introduce(struct client *client) {
 	for (size_t i = 0; i < client->nheld; ++i) {
 		send_process(client, &client->held[i]);
 	}
-	if (client->wanted > 0) {
-		send_frame(client, FRAME_WANT, client->wanted, client->width, 0);
+	if (client->said.wanted > 0) {
+		send_frame(client, FRAME_WANT, client->said.wanted, client->width, 0);
 	}
 }
 
@@ -147,6 +147,7 @@ static int hear_welcome(struct client *client) {
 	if (frame.type == FRAME_WELCOME) {
 		client->said = (struct client_state){
 			.slots = (unsigned)frame.a, .bounds = {.least = (unsigned)frame.b, .most = (unsigned)frame.c}, .spare_limit = UINT_MAX,
+			.wanted = client->said.wanted,
 		};
 		client->state = WELCOME;
 		client->tries = 0;
@@ -327,9 +328,11 @@ const struct client_state *client_state(const struct client *client) {
 }
 
 void client_want(struct client *client, unsigned n, unsigned width) {
-	client->wanted = n;
-	client->width = width;
-	send_frame(client, FRAME_WANT, n, width, 0);
+	if (n != client->said.wanted || width != client->width) {
+		client->said.wanted = n;
+		client->width = width;
+		send_frame(client, FRAME_WANT, n, width, 0);
+	}
 }
 
 void client_ask(struct client *client, enum client_event_type type) {
@@ -383,7 +386,7 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 		client->held[client->nheld++] = (struct held){
 			.id = event.id, .width = event.width, .lent = frame->c & LEASE_LENT, .last = !client->config.reuses, .pidfd = -1,
 		};
-		client->wanted -= client->wanted > 0;
+		client->said.wanted -= client->said.wanted > 0;
 		return event;
 	case FRAME_REVOKED:
 		held = find_held(client, frame->a);
@@ -472,9 +475,10 @@ struct client_event client_next(struct client *client) {
 	return event;
 }
 
-bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) {
-	struct held *held = find_held(client, number);
-	if (!held || client->fd < 0) {
+// Begins the first job on the lease.
+static bool use_first(struct client *client, struct held *held, uint64_t nonce, struct lease_id *ret_id) {
+	const uint64_t number = held->id.number;
+	if (client->fd < 0) {
 		return false;
 	}
 	held->id.nonce = nonce ? nonce : held->id.nonce;
@@ -498,25 +502,28 @@ bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct l
 	return true;
 }
 
-// The connection is checked last: a server that takes over later learns by introduce() that the lease is in use
-// (see the model tests/model/leases.pml, MUTANT_USED_AGAIN_WITHOUT_SERVER).
-bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) {
-	struct held *held = find_held(client, number);
-	verify(held);
+// Begins another job on a lease in use. The connection is checked last: a server that takes over later learns by introduce() that
+// the lease is in use (see the model tests/model/leases.pml, MUTANT_USED_AGAIN_WITHOUT_SERVER).
+static bool use_again(struct client *client, struct held *held, uint64_t nonce, struct lease_id *ret_id) {
 	held->id.nonce = nonce ? nonce : random_next(&client->nonces) | 1;
 	*ret_id = held->id;
 	if (client->fd < 0 || !fill(client)) { // the next server may grant the slots to another client before this one introduces itself
-		forget_held(client, number);
+		forget_held(client, ret_id->number);
 		return false;
 	}
 	if (held->last) {
-		client_release(client, number);
+		client_release(client, ret_id->number);
 		return false;
 	}
 	if (nonce) { // tells the server, as a client below that job may be waiting until the job has a lease again
 		send_use(client, held);
 	}
 	return true;
+}
+
+bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) {
+	struct held *held = find_held(client, number);
+	return held && (held->used ? use_again : use_first)(client, held, nonce, ret_id);
 }
 
 bool client_has_input(const struct client *client) {
@@ -538,7 +545,8 @@ void client_release(struct client *client, uint64_t number) {
 }
 
 void client_release_and_want(struct client *client, uint64_t number, unsigned n) {
+	unsigned width = n != client->said.wanted ? client->width : 0; // 0: no WANT
 	forget_held(client, number);
-	client->wanted = n;
-	send_frame(client, FRAME_RELEASE, number, n, client->width);
+	client->said.wanted = n;
+	send_frame(client, FRAME_RELEASE, number, n, width);
 }

@@ -3,7 +3,7 @@
 //
 // This process may be stopped at any moment, and the server may then revoke a lease (lease_revoke()). So a lease is used in three steps:
 // client_use() tells the server, and checks that the lease was not revoked; only then the job is started; client_release() gives the lease
-// back. Between the two, other jobs may run on the lease one after another (client_use_again()), and the server is not told of each. If the
+// back. Between the two, other jobs may run on the lease one after another, each after a client_use(), and the server is not told of each. If the
 // server could lend the lease to a client that runs below the present job, it asks this client to make that job the last one on the lease.
 //
 // In this header and in the other ones of src/slots, a parameter `error` is a buffer to which a failing call appends its message.
@@ -37,7 +37,7 @@ struct client_config {
 	struct lease_id below; // the lease that this process runs on; number 0: none
 	bool shows_rank;       // it gets CLIENT_RANK whenever its rank in the queue changes
 	bool spare;            // it gets spare slots only: those that nobody else waits for; and no CLIENT_OBSERVE
-	bool reuses;           // it calls client_use_again(), which always fails without this
+	bool reuses;           // it runs several jobs on a lease; without this only the first client_use() of a lease returns true
 	uint64_t deadline;     // now_ns() time until which it waits for a server that does not answer; it waits two seconds at least
 	bool says;             // it prints why it waits for the server, once after CLIENT_SLOW, and at each client_ask() while it waits
 	bool starts;           // it starts a server if none runs
@@ -81,18 +81,19 @@ uint64_t client_due(const struct client *client);
 // (process/memory.h), for the caller to free.
 char *client_memory_path(const struct client *client);
 
-// What the server has said last.
+// What the server has said last, and what it was asked for.
 struct client_state {
 	unsigned slots;              // slots of the pool
 	struct slots_bounds bounds;  // bounds of `slots`; equal: the number is fixed; least 0: they are not known
 	const char *why;             // why `slots` was last changed, or NULL
 	bool contended;              // another client waits for slots
 	unsigned spare_limit;        // with config.spare: how many leases this client may keep (lease_spare_limit()); UINT_MAX: all
+	unsigned wanted;             // how many more leases the server was asked for
 };
 const struct client_state *client_state(const struct client *client); // borrowed; it changes in client_next()
 
-// Sets how many more leases, of `width` slots each, this client waits for: `n` replaces the number before. Does not block: each
-// comes as CLIENT_GRANTED.
+// Sets how many more leases, of `width` slots each, this client waits for: `n` replaces the number before; the server is told if it
+// differs. Does not block: each comes as CLIENT_GRANTED.
 void client_want(struct client *client, unsigned n, unsigned width);
 
 // Asks for a CLIENT_REPORT, or for a CLIENT_RANK. The CLIENT_RANK comes after all leases that the server can grant the client
@@ -105,16 +106,14 @@ void client_send_observation(struct client *client, const struct observation *ob
 // Returns the next event. To be called when client_fd() is readable, and at client_due(), until it returns CLIENT_NOTHING.
 struct client_event client_next(struct client *client) FP_NODISCARD;
 
-// To be called before the first job on a lease is started. Returns false if the job must not start: the lease was taken back or
-// the connection to the server has ended; CLIENT_REVOKED, CLIENT_RENEWED or CLIENT_LOST follows. `nonce`: the job's nonce, if the
-// job has run on another lease before; 0: the nonce that came with the lease. *ret_id: the lease for the job's environment.
+// To be called before a job is started on a lease, when the job before on it, if any, has ended. Returns false if the job must not start:
+//	before the first job on a lease: the lease was taken back or the connection to the server has ended; CLIENT_REVOKED, CLIENT_RENEWED
+//	    or CLIENT_LOST follows
+//	before another job: the lease is for one job only, it may be lent to a process that the job before left behind, or the connection
+//	    to the server has ended. Then the lease is no longer this client's, and client_release() must not be called.
+// `nonce`: the job's nonce, if the job has run on another lease before; 0: the nonce that came with the lease, or for another job a new
+// one, of which the server is not told. *ret_id: the lease for the job's environment.
 bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
-
-// To be called before another job is started on a lease in use (client_use()), when the job before has ended. Returns false if
-// the job must not start: the lease is for one job only, it may be lent to a process that the job before left behind, or the
-// connection to the server has ended. Then the lease is no longer this client's, and client_release() must not be called.
-// `nonce`: the job's nonce, if the job has run on another lease before; 0: a new nonce, of which the server is not told.
-bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
 // True if there may be an event for client_next(), though client_fd() is not readable any more.
 bool client_has_input(const struct client *client);

@@ -272,19 +272,11 @@ static void return_free(struct nested *nested) {
 	}
 }
 
-struct wanting {
-	struct nested *nested;
-	uint32_t wanted;           // of all clients so far
-};
-
-// Submits an item for each lease that is wanted, on behalf of the worker whose job's fairpar wants it.
-static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
-	struct wanting *wanting = arg;
-	struct nested *nested = wanting->nested;
+// Submits items for leases that are wanted, until `most` are submitted, on behalf of the worker whose job's fairpar wants leases. `root`: as
+// from lease_wanted().
+static void submit_wanted(struct nested *nested, uint64_t root, uint32_t most) {
 	const struct loan *loan = find_loan(nested, root);
 	const struct live_attempt *attempt = nested_find(nested, loan ? loan->attempt : root);
-	wanting->wanted += wanted;
-	uint32_t most = wanting->wanted < nested->most ? wanting->wanted : nested->most;
 	const struct work work = {
 		.type = &work_lend,
 		.data = &nested,
@@ -336,8 +328,15 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 		}
 		next = sessions_step(&nested->sessions, /* quiet */ false, now);
 		return_free(nested);
-		struct wanting wanting = {.nested = nested};
-		lease_each_wanted(nested->sessions.table, submit_wanted, &wanting);
+		uint32_t wanted = 0; // by all clients so far
+		list_for_each_entry(&nested->sessions.list, const struct session, session, link) {
+			uint64_t root;
+			uint32_t more = session->client ? lease_wanted(session->client, &root) : 0;
+			wanted += more;
+			if (more > 0) {
+				submit_wanted(nested, root, wanted < nested->most ? wanted : nested->most);
+			}
+		}
 		next = time_earlier(next, connections_flush(&nested->connections, now));
 		next = sessions_are_due(&nested->sessions) ? now : next;
 	}

@@ -51,11 +51,6 @@ static int accept_next(struct connections *connections) {
 	return fd;
 }
 
-// Sends what the socket takes. Returns false if the client has gone.
-static bool flush(struct session *session) {
-	return frames_flush(session->fd, &session->out);
-}
-
 // Hands a frame of the client to its session. Returns false if the client is to be disconnected, or was taken over by the owner.
 static bool handle(struct connections *connections, struct session *session, const struct frame *frame, const char *text, int fd,
                    uint64_t now) {
@@ -66,7 +61,7 @@ static bool handle(struct connections *connections, struct session *session, con
 	}
 	bool stays = session_input(session, frame, text, fd, now);
 	if (!stays) {
-		(void)flush(session); // why it was refused
+		(void)!frames_flush(session->fd, &session->out); // why it was refused
 	}
 	return stays;
 }
@@ -104,7 +99,7 @@ static void serve(struct connections *connections, struct session *session, cons
 	if (session->closed) {
 		return;
 	}
-	if ((at->revents & POLLOUT) && !flush(session)) { // answers are sent before more is read: reading adds answers (OUTPUT_MAX)
+	if ((at->revents & POLLOUT) && !frames_flush(session->fd, &session->out)) { // before more is read: reading adds answers (OUTPUT_MAX)
 		(void)!session_close(session, now);
 	} else if (at->revents & (POLLIN | POLLHUP | POLLERR)) {
 		(void)!read_client(connections, session, now);
@@ -155,7 +150,7 @@ void connections_serve(struct connections *connections, const struct polls *poll
 uint64_t connections_flush(struct connections *connections, uint64_t now) {
 	uint64_t due = TIME_NEVER;
 	list_for_each_entry(&connections->sessions->list, struct session, session, link) {
-		if (session->closed || flush(session) || !session_close(session, now)) {
+		if (session->closed || frames_flush(session->fd, &session->out) || !session_close(session, now)) {
 			due = time_earlier(due, silent_until(session));
 		}
 	}

@@ -680,12 +680,9 @@ bool lease_is_too_deep(const struct lease_client *client) {
 	return chain_length(client->lender) >= LEASE_DEPTH;
 }
 
-void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, uint64_t root, uint32_t wanted), void *arg) {
-	list_for_each_entry(&table->clients, const struct lease_client, client, link) {
-		if (lease_waits(client)) {
-			fn(arg, client->lender ? root_of(client->lender)->id.number : 0, client->wanted);
-		}
-	}
+uint32_t lease_wanted(const struct lease_client *client, uint64_t *ret_root) {
+	*ret_root = client->lender ? root_of(client->lender)->id.number : 0;
+	return client->spare ? 0 : client->wanted;
 }
 
 // ---- what is told ----

@@ -161,9 +161,8 @@ void lease_set_below(struct lease_client *client, struct lease_id below);
 // Does the client run on a lease at the end of a chain of LEASE_DEPTH leases, each lent out of the one before?
 bool lease_is_too_deep(const struct lease_client *client);
 
-// Calls fn for each client that waits for leases. `wanted`: how many. `root`: the number of the outermost lease of the chain that the
-// client runs on, or 0.
-void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, uint64_t root, uint32_t wanted), void *arg);
+// Returns how many leases the client waits for. *ret_root: the number of the outermost lease of the chain that the client runs on, or 0.
+uint32_t lease_wanted(const struct lease_client *client, uint64_t *ret_root);
 
 // The numbers of the pool, and those of a client, for --status.
 struct lease_stat {

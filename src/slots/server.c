@@ -59,13 +59,14 @@ static uint64_t boot_ns(void) {
 
 // ---- its life ----
 
+// Returns how many clients may hold leases.
 static uint64_t clients_told(const struct server *server) {
 	return server->sessions.n + server->sessions.recovering;
 }
 
-// Writes the lock file. `clients`: how many may hold leases. If the write fails, the next server may wait a second longer, no more.
-static void write_life(struct server *server, uint64_t clients) {
-	server->life.clients = clients;
+// Writes the lock file. If the write fails, the next server may wait a second longer, no more.
+static void write_life(struct server *server) {
+	server->life.clients = clients_told(server);
 	(void)!pwrite(server->lock_fd, &server->life, sizeof(server->life), 0);
 }
 
@@ -149,7 +150,7 @@ static void end(struct server *server) {
 	}
 	fd_close(&server->connections.listen_fds[0]);
 	fd_close(&server->connections.listen_fds[1]);
-	write_life(server, clients_told(server));
+	write_life(server);
 	fd_close(&server->lock_fd);
 }
 
@@ -168,7 +169,7 @@ static bool renew_files(struct server *server) {
 	int listen_fd = pool_dir_listen(&pool_dir);
 	fd_close(&server->lock_fd);
 	server->lock_fd = lock_fd;
-	write_life(server, clients_told(server));
+	write_life(server);
 	if (listen_fd >= 0) {
 		fd_close(&server->connections.listen_fds[0]);
 		server->connections.listen_fds[0] = listen_fd;
@@ -218,7 +219,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	}
 	*deadline = sessions_step(&server->sessions, ready == 0, now);
 	if (server->life.clients != clients_told(server)) {
-		write_life(server, clients_told(server)); // before a client hears of its lease
+		write_life(server); // before a client hears of its lease
 	}
 	*deadline = time_earlier(*deadline, connections_flush(&server->connections, now));
 	*deadline = sessions_are_due(&server->sessions) ? now : *deadline;

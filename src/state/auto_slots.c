@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "state/publish.h"
 #include "process/proctree.h"
+#include "report/run_stats.h"
 #include "sharing/nested.h"
 #include "slots/controller.h"
 #include "slots/protocol.h"
@@ -18,8 +19,6 @@
 struct auto_slots {
 	struct run *run;
 	unsigned slots;          // how many slots the run has now
-	const char *why;         // why `slots` changed last; NULL: it has not changed
-	uint64_t changed;        // when `slots` changed last
 	struct activity activity;
 	uint64_t random;
 	bool in_shared_pool;     // in a pool, whose server decides: the next five fields are not used
@@ -42,7 +41,7 @@ void auto_slots_open(struct run *run, bool in_shared_pool) {
 	struct auto_slots *auto_slots = run->auto_slots = NEW(struct auto_slots);
 	auto_slots->run = run;
 	auto_slots->in_shared_pool = in_shared_pool;
-	auto_slots->changed = auto_slots->since = now;
+	auto_slots->since = now;
 	random_bytes(&auto_slots->random, sizeof(auto_slots->random));
 	mutex_init(&auto_slots->lock, LOCK_AUTO_SLOTS);
 	if (!in_shared_pool) {
@@ -124,8 +123,6 @@ static unsigned take_counts(struct auto_slots *auto_slots, struct controller_obs
 // Notes and publishes a number of slots that has changed.
 static void note_slots(struct auto_slots *auto_slots, unsigned slots, const char *why) {
 	auto_slots->slots = slots;
-	auto_slots->why = why;
-	auto_slots->changed = now_ns();
 	publish_slots(auto_slots->run, slots, why);
 }
 
@@ -185,8 +182,10 @@ void auto_slots_observe(struct auto_slots *auto_slots, struct observation *ret_o
 }
 
 void auto_slots_show(const struct auto_slots *auto_slots) {
-	const char *why = auto_slots->why ? auto_slots->why : "as at the beginning";
-	diag_note("slots: %u for %.1fs: %s", auto_slots->slots, (double)(now_ns() - auto_slots->changed) / 1e9, why);
+	const struct run_stats *stats = publish_stats(auto_slots->run); // without the lock, as only this thread publishes changes of the slots
+	const struct stats_slots *last = stats->nchanges > 0 ? &stats->changes[stats->nchanges - 1] : NULL;
+	diag_note("slots: %u for %.1fs: %s", auto_slots->slots, (double)(now_ns() - (last ? last->at : auto_slots->run->start)) / 1e9,
+	          last && last->why ? last->why : "as at the beginning");
 }
 
 // Begins to sample again after a rest: discards what was counted and sampled before the rest.

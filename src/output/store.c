@@ -6,7 +6,6 @@
 #include "base/fault.h"
 #include "base/io.h"
 #include "base/scratch_file.h"
-#include "base/units.h"
 
 #include <errno.h>
 

@@ -8,7 +8,6 @@
 #include "term/screen.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <sys/stat.h>

@@ -34,7 +34,7 @@ struct publisher {
 	struct result halted_by;   // of the job that met --halt
 	atomic_bool halted;        // --halt was met; written under the lock
 	struct run_stats *stats;   // gets each event before the subscribers
-	struct { event_fn *fn; void *arg; bool wants_output; } subscribers[SUBSCRIBERS];
+	struct subscriber { event_fn *fn; void *arg; bool wants_output; } subscribers[SUBSCRIBERS];
 	size_t n;
 	bool wants_output;         // a subscriber wants EVENT_OUTPUT
 	bool (*flush)(struct run *run, enum publish_flush how); // or NULL
@@ -56,9 +56,7 @@ void publish_open(struct run *run) {
 void publish_subscribe(struct run *run, event_fn *fn, void *arg, bool wants_output) {
 	struct publisher *publisher = run->publisher;
 	verify(publisher->n < SUBSCRIBERS);
-	publisher->subscribers[publisher->n].fn = fn;
-	publisher->subscribers[publisher->n].arg = arg;
-	publisher->subscribers[publisher->n++].wants_output = wants_output;
+	publisher->subscribers[publisher->n++] = (struct subscriber){fn, arg, wants_output};
 	publisher->wants_output |= wants_output;
 }
 
@@ -669,7 +667,8 @@ static void publish_end_without_attempt(struct batch *batch, struct event_job_en
 	struct event event = {.kind = EVENT_JOB_END, .u.job_end = end};
 	event.u.job_end.id.batch = batch->name;
 	event.u.job_end.id.attempt = 1;
-	event.u.job_end.items = 1;
+	event.u.job_end.items = event.u.job_end.nslots = 1;
+	event.u.job_end.source = FROM_QUEUE;
 	end_jobs(batch, &event, 1, /* worker */ NULL);
 }
 
@@ -677,8 +676,6 @@ void publish_up_to_date(const struct job *job) {
 	publish_end_without_attempt(job->batch, (struct event_job_end){
 		.id = {.number = job->item.number, .seq = job->item.seq},
 		.result = {.outcome = OUTCOME_OK},
-		.nslots = 1,
-		.source = FROM_QUEUE,
 		.up_to_date = true,
 	});
 }
@@ -689,8 +686,6 @@ void publish_batch_failure(struct batch *batch, const char *what) {
 	publish_end_without_attempt(batch, (struct event_job_end){
 		.id = {.role = ROLE_LISTING},
 		.result = result,
-		.nslots = 1,
-		.source = FROM_QUEUE,
 		.allowed = batch->allow_failure,
 		.why = batch->why,
 		.tail = what,

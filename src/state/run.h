@@ -127,8 +127,8 @@ bool terminal_is_ours(const struct run *run);
 // Takes the foreground back from a job that has ended with `result`. If Ctrl-C has ended the job, it ends the run, too, as it does for a shell.
 void terminal_take_back(struct run *run, const struct result *result);
 
-// For a job that waits for other jobs: terminal_lend() takes the foreground from the job, so that the other jobs may have it;
-// terminal_return() gives the foreground back to the job's process `pid`. Both do nothing without --tty.
+// For a job that has the terminal and waits for other jobs: terminal_lend() takes the foreground from the job, so that the other jobs may
+// have it; terminal_return() gives the foreground back to the job's process `pid`.
 void terminal_lend(struct run *run);
 void terminal_return(struct run *run, pid_t pid);
 

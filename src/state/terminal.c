@@ -27,10 +27,10 @@ int terminal_open(struct run *run) {
 	if (fd < 0 && options->interactive && !options->dry_run) {
 		return diag_error("--interactive: there is no terminal to ask on: %s", strerror(errno));
 	}
+	if (fd < 0 && !options->dry_run && !options->quiet) {
+		diag_warn("--tty: there is no terminal: %s", strerror(errno));
+	}
 	if (fd < 0) {
-		if (!options->dry_run && !options->quiet) {
-			diag_warn("--tty: there is no terminal: %s", strerror(errno));
-		}
 		return 0;
 	}
 	struct terminal *terminal = run->terminal = NEW(struct terminal);
@@ -139,13 +139,11 @@ void terminal_take_back(struct run *run, const struct result *result) {
 }
 
 void terminal_lend(struct run *run) {
-	if (terminal_fd(run) >= 0) {
-		give_foreground(run->terminal, getpgrp());
-	}
+	give_foreground(run->terminal, getpgrp());
 }
 
 void terminal_return(struct run *run, pid_t pid) {
-	if (terminal_fd(run) >= 0 && pid > 0 && terminal_is_ours(run)) {
+	if (pid > 0 && terminal_is_ours(run)) {
 		give_foreground(run->terminal, pid);
 	}
 }

@@ -127,17 +127,12 @@ size_t rope_first(const struct rope *rope) {
 	return rope->piece[rope->first].len - rope->start;
 }
 
-ssize_t rope_peek(struct store *store, const struct rope *rope, char *scratch, const char **ret_mem) {
+const char *rope_peek(struct store *store, const struct rope *rope, char *scratch) {
 	const struct piece *piece = &rope->piece[rope->first];
-	size_t n = rope_first(rope);
 	if (!piece->in_file) {
-		*ret_mem = piece->mem + rope->start;
-	} else if (piece_read(store, piece, rope->start, scratch, n) == 0) {
-		*ret_mem = scratch;
-	} else {
-		return -1;
+		return piece->mem + rope->start;
 	}
-	return (ssize_t)n;
+	return piece_read(store, piece, rope->start, scratch, rope_first(rope)) == 0 ? scratch : NULL;
 }
 
 bool rope_drop(struct store *store, struct rope *rope, size_t n) {

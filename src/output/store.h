@@ -60,9 +60,9 @@ void piece_free(struct store *store, const struct piece *piece);
 // the file has room for more. With `force` memory is then taken beyond the bound.
 size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t len, bool force);
 
-// Sets *ret_mem to the bytes of the first piece of a rope that is not empty; they are in `scratch` (PIECE_MAX bytes) if they were
-// read from the file. Returns how many bytes they are, or -1 with errno.
-ssize_t rope_peek(struct store *store, const struct rope *rope, char *scratch, const char **ret_mem);
+// Returns the bytes of the first piece of a rope that is not empty, rope_first() of them; they are in `scratch` (PIECE_MAX bytes) if
+// they were read from the file. Returns NULL with errno if they cannot be read.
+const char *rope_peek(struct store *store, const struct rope *rope, char *scratch);
 
 // Drops the first `n` bytes, at most the bytes of the first piece. Returns true if nothing of this piece is left.
 bool rope_drop(struct store *store, struct rope *rope, size_t n);

@@ -26,7 +26,8 @@ static struct sink sink_make(int fd) {
 }
 
 void streams_init(struct streams *streams, int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg) {
-	*streams = (struct streams){.sink = {sink_make(out_fd), sink_make(err_fd)}, .failed = failed, .arg = arg, .shown = BUF_INIT};
+	*streams = (struct streams){.sink = {sink_make(out_fd), sink_make(err_fd)}, .failed = failed, .arg = arg,
+		.gather = xmalloc(GATHER_SIZE)};
 }
 
 void streams_fini(struct streams *streams) {
@@ -123,9 +124,6 @@ size_t streams_put(struct streams *streams, int stream, const char *mem, size_t 
 	}
 	if (len > GATHER_MAX) {
 		return sink_write(streams, stream, mem, len, wait);
-	}
-	if (!streams->gather) {
-		streams->gather = xmalloc(GATHER_SIZE);
 	}
 	memcpy(streams->gather + streams->len, mem, len);
 	streams->len += len;

@@ -25,7 +25,7 @@ struct streams {
 	struct sink sink[2];
 	void (*failed)(void *arg, int stream, int error);
 	void *arg;
-	char *gather;       // GATHER_SIZE bytes, or NULL: not yet needed
+	char *gather;       // GATHER_SIZE bytes
 	size_t start, len;  // gathered bytes from start to len
 	int stream;         // the stream of the gathered bytes
 	uint64_t unread;    // how many bytes were discarded because nobody had read them by the time of write_limit()

@@ -5,8 +5,6 @@
 
 #include "output/internal.h"
 
-#include "base/alloc.h"
-
 #include <errno.h>
 
 enum {
@@ -29,25 +27,15 @@ void writer_fail(void *arg, int stream, int error) {
 	}
 }
 
-static char *turn_scratch(struct writer *writer) {
-	if (!writer->scratch) {
-		writer->scratch = xmalloc(PIECE_MAX);
-	}
-	return writer->scratch;
-}
-
 // Writes the ready bytes of the stream. Returns false if a write would block; the bytes that are left stay ready.
 static bool turn_write_stream(struct writer *writer, struct spool *spool, int i, bool wait) {
 	struct stream *stream = &spool->stream[i];
 	struct buf *tag = &spool->tag;
 	while (stream->ready > 0) {
-		bool in_rope = stream->rope.len > 0, is_lost = false;
+		bool in_rope = stream->rope.len > 0;
 		size_t n = in_rope && rope_first(&stream->rope) < stream->ready ? rope_first(&stream->rope) : (size_t)stream->ready;
-		const char *mem = in_rope ? NULL : spool_area(spool, i) + stream->start;
-		if (in_rope) {
-			is_lost = rope_peek(writer->store, &stream->rope, turn_scratch(writer), &mem) < 0; // the file cannot be read
-		}
-		if (is_lost) {
+		const char *mem = in_rope ? rope_peek(writer->store, &stream->rope, writer->scratch) : spool_area(spool, i) + stream->start;
+		if (!mem) { // the file cannot be read
 			writer_fail(writer, 2, errno);
 		} else if (tag->len == 0) {
 			n = streams_put(&writer->streams, i, mem, n, wait);
@@ -74,7 +62,7 @@ static void turn_read_piece(struct writer *writer, struct spool *spool) {
 	spool->piece = (struct piece){.len = 0};
 	if (!piece.in_file) {
 		spool_from_piece(spool, piece.mem);
-	} else if (piece_read(writer->store, &piece, 0, turn_scratch(writer), piece.len) == 0) {
+	} else if (piece_read(writer->store, &piece, 0, writer->scratch, piece.len) == 0) {
 		spool_from_piece(spool, writer->scratch);
 	} else {
 		writer_fail(writer, 2, errno);

@@ -141,6 +141,7 @@ struct writer *writer_create(const struct writer_config *config) {
 	struct writer *writer = NEW(struct writer);
 	writer->config = *config;
 	writer->store = store_create(config->spool_mem, config->spool_dir);
+	writer->scratch = xmalloc(PIECE_MAX);
 	streams_init(&writer->streams, config->out_fd, config->err_fd, writer_fail, writer);
 	mutex_init(&writer->lock, LOCK_WRITER);
 	cond_init(&writer->changed);

@@ -157,14 +157,12 @@ static bool release(struct leases *leases, struct lease_id id) {
 
 // Called when the attempt has ended: its lease goes to the next job, or, if somebody waits, back to the server.
 static void give(struct leases *leases, const struct live_attempt *attempt) {
-	mutex_lock(&leases->lock);
-	bool keeps = keeps_lease(leases, attempt->lease.since);
-	if (keeps) {
-		push_free(leases, attempt->lease);
-	}
-	mutex_unlock(&leases->lock);
-	if (keeps) {
-		return;
+	{
+		FP_HOLD(&leases->lock);
+		if (keeps_lease(leases, attempt->lease.since)) {
+			push_free(leases, attempt->lease);
+			return;
+		}
 	}
 	// The slot is removed first: else the next lease would add a slot, and start an item beside this one, whose output is not written yet.
 	pool_add_slots(leases->pool, -1);

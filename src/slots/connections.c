@@ -37,13 +37,11 @@ static int accept_next(struct connections *connections) {
 	int fd = accept_one(connections);
 	while (fd < 0 && (errno == EMFILE || errno == ENFILE) && connections->reserve_fd >= 0) {
 		fd_close(&connections->reserve_fd);
-		fd = accept_one(connections);
-		if (fd < 0) { // nobody has come
-			break;
+		if ((fd = accept_one(connections)) >= 0) { // else nobody has come
+			refuse(fd, too_many);
+			connections->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+			fd = accept_one(connections);
 		}
-		refuse(fd, too_many);
-		connections->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		fd = accept_one(connections);
 	}
 	if (connections->reserve_fd < 0) {
 		connections->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

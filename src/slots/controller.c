@@ -269,14 +269,10 @@ double controller_sampled_slots(unsigned taken, unsigned width, unsigned jobs, u
 }
 
 const char *controller_reason_name(enum controller_reason reason) {
-	switch (reason) {
-	case CONTROLLER_KEPT: return "unchanged";
-	case CONTROLLER_CPUS_IDLE: return "processors are idle";
-	case CONTROLLER_JOBS_SLEEP: return "jobs sleep";
-	case CONTROLLER_JOBS_RUN: return "jobs wait for the processors";
-	case CONTROLLER_NO_GAIN: return "more slots brought nothing";
-	case CONTROLLER_MEMORY: return "memory is short";
-	case CONTROLLER_DISK: return "the disk is busy";
-	}
-	return "unknown";
+	static const char *const names[] = {
+		[CONTROLLER_KEPT] = "unchanged", [CONTROLLER_CPUS_IDLE] = "processors are idle", [CONTROLLER_JOBS_SLEEP] = "jobs sleep",
+		[CONTROLLER_JOBS_RUN] = "jobs wait for the processors", [CONTROLLER_NO_GAIN] = "more slots brought nothing",
+		[CONTROLLER_MEMORY] = "memory is short", [CONTROLLER_DISK] = "the disk is busy",
+	};
+	return (size_t)reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "unknown";
 }

@@ -45,21 +45,26 @@ void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt) 
 	}
 }
 
+static void lend_slots(struct run *run, struct live_attempt *attempt) {
+	attempt->slots = LENDS_SLOTS;
+	if (run->leases) {
+		leases_lend(run->leases, attempt);
+	}
+	pool_lend(run->pool, attempt->worker);
+}
+
 // Lends the slots, memory and terminal of the attempt to other jobs; if a fairpar in the attempt uses its slot, attempts_advance() tries later.
 static void attempt_lend(struct added_jobs *jobs, struct live_attempt *attempt) {
 	struct run *run = jobs->run;
-	bool may = attempt->slots > HELD_UP || nested_withhold(run->nested, attempt, true);
-	attempt->slots = may ? LENDS_SLOTS : HELD_UP;
-	if (may) {
-		children_set_waiting(run->children, attempt, true);
-		if (attempt->has_terminal) {
-			terminal_lend(run);
-		}
-		if (run->leases) {
-			leases_lend(run->leases, attempt);
-		}
-		pool_lend(run->pool, attempt->worker);
+	if (!nested_withhold(run->nested, attempt, true)) {
+		attempt->slots = HELD_UP;
+		return;
 	}
+	children_set_waiting(run->children, attempt, true);
+	if (attempt->has_terminal) {
+		terminal_lend(run);
+	}
+	lend_slots(run, attempt);
 }
 
 // Notes that the attempt has one more wait, and lends its slots.
@@ -68,11 +73,7 @@ static void attempt_wait(struct added_jobs *jobs, struct live_attempt *attempt) 
 	if (attempt->slots == KEEPS_SLOTS) {
 		attempt_lend(jobs, attempt);
 	} else if (attempt->slots >= WANTS_SLOTS) { // the job was about to go on
-		if (jobs->run->leases) {
-			leases_lend(jobs->run->leases, attempt);
-		}
-		pool_lend(jobs->run->pool, attempt->worker);
-		attempt->slots = LENDS_SLOTS;
+		lend_slots(jobs->run, attempt);
 	}
 }
 

@@ -48,34 +48,28 @@ void former_run_free(struct former_run *former) {
 	free(former);
 }
 
-static void add_key(struct buf *key, const char *batch, const char *command, size_t len) {
-	buf_adds(key, batch);
-	if (command) {
-		buf_addc(key, '\0');
-		buf_add(key, command, len);
-	}
-}
-
-// Finds the batch, or with `command` that command of the batch; or NULL.
-static struct known *find(const struct former_run *former, const char *batch, const char *command, size_t len) {
+// Finds the batch, or with `command` that command of the batch. If the former run does not have it, adds it if `adds` and there is room,
+// else returns NULL.
+static struct known *find(struct former_run *former, const char *batch, const char *command, size_t len, bool adds) {
 	FP_CLEANUP(buf_fini) struct buf key = BUF_INIT;
-	add_key(&key, batch, command, len);
+	buf_adds(&key, batch);
+	if (command) {
+		buf_addc(&key, '\0');
+		buf_add(&key, command, len);
+	}
 	uint32_t number = map_get(&former->by_key, buf_str(&key), key.len);
+	if (number == MAP_NONE && adds && former->n < FORMER_MOST) {
+		number = (uint32_t)former->n++;
+		grow_array(&former->known, &former->cap, former->n, sizeof(*former->known));
+		former->known[number] = (struct known){.key = xmemdup(buf_str(&key), key.len)};
+		map_add(&former->by_key, former->known[number].key, key.len, number);
+	}
 	return number != MAP_NONE ? &former->known[number] : NULL;
 }
 
-// Adds the time to the batch, or with `command` to that command of the batch; a new one is kept only if there is room.
+// Adds the time to the batch, or with `command` to that command of the batch.
 static void add(struct former_run *former, const char *batch, const char *command, size_t len, uint64_t time, bool is_end) {
-	struct known *known = find(former, batch, command, len);
-	if (!known && former->n < FORMER_MOST) {
-		struct buf key = BUF_INIT;
-		add_key(&key, batch, command, len);
-		grow_array(&former->known, &former->cap, former->n + 1, sizeof(*former->known));
-		known = &former->known[former->n];
-		size_t key_len = key.len;
-		*known = (struct known){.key = buf_take(&key)};
-		map_add(&former->by_key, known->key, key_len, (uint32_t)former->n++);
-	}
+	struct known *known = find(former, batch, command, len, /* adds */ true);
 	if (known) {
 		known->all.time += time;
 		known->all.n += is_end;
@@ -100,9 +94,9 @@ static uint64_t mean_of(const struct sum *sum) {
 }
 
 void former_run_take(struct former_run *former, const struct event_job_start *start) {
-	struct known *batch = find(former, start->id.batch, NULL, 0);
+	struct known *batch = find(former, start->id.batch, NULL, 0, /* adds */ false);
 	bool is_first = start->id.role == ROLE_JOB && start->id.attempt <= 1 && start->command;
-	const struct known *step = is_first ? find(former, start->id.batch, start->command, start->command_len) : NULL;
+	const struct known *step = is_first ? find(former, start->id.batch, start->command, start->command_len, /* adds */ false) : NULL;
 	bool begins = start->id.step == 0;
 	if (batch && step && step->all.n > 0 && (batch->taken.n < batch->all.n || !begins)) {
 		batch->taken.n += begins;
@@ -111,8 +105,8 @@ void former_run_take(struct former_run *former, const struct event_job_start *st
 }
 
 // Returns the mean time of the jobs of the batch that are still to come, or of all its jobs if none are; NOT_KNOWN if the former run had none.
-static uint64_t former_mean(const struct former_run *former, const char *batch) {
-	const struct known *known = find(former, batch, NULL, 0);
+static uint64_t former_mean(struct former_run *former, const char *batch) {
+	const struct known *known = find(former, batch, NULL, 0, /* adds */ false);
 	if (!known) {
 		return NOT_KNOWN;
 	}
@@ -172,7 +166,7 @@ static struct rest rest_of(const struct stats_batch *batch, const struct status_
 	return rest;
 }
 
-uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, const struct former_run *former, unsigned slots, uint64_t now) {
+uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, struct former_run *former, unsigned slots, uint64_t now) {
 	struct stats_batch sum;
 	sum_up(stats, &sum);
 	bool enough = sum.counts.ok + sum.counts.failed >= ENOUGH_JOBS && u64_minus(now, stats->start) >= (uint64_t)ETA_FROM_S * NS_PER_S;

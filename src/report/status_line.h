@@ -86,4 +86,4 @@ uint64_t eta_mean(const struct run_stats *stats);
 // which are still to come, else that of its jobs that have ended. The batches share the slots by weight, and none is done sooner than its
 // rate or max_parallel allows. Returns NOT_KNOWN, and sets nothing, if the former run had none of the batches and it is too early: fewer than
 // 3 jobs have ended, or less than ETA_FROM_S has passed. Returns NOT_KNOWN, too, if all jobs that are left run for longer than expected.
-uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, const struct former_run *former, unsigned slots, uint64_t now);
+uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, struct former_run *former, unsigned slots, uint64_t now);

@@ -210,8 +210,7 @@ static void end_loans(struct nested *nested, uint64_t now) {
 	list_for_each_entry(&nested->lendings, struct lending, item, link) {
 		item->lease = lease_takes_slots(nested->sessions.table, item->lease) ? item->lease : 0;
 	}
-	list_for_each(&nested->loans, at) {
-		struct loan *loan = list_entry(at, struct loan, link);
+	list_for_each_entry(&nested->loans, struct loan, loan, link) {
 		if (lease_exists(nested->sessions.table, loan->number)) {
 			continue;
 		}
@@ -433,8 +432,8 @@ void nested_close(struct nested *nested) {
 		connections_fini(&nested->connections);
 		lease_leave(nested->own, now);
 		sessions_fini(&nested->sessions, now);
-		list_for_each(&nested->loans, at) {
-			loan_free(list_entry(at, struct loan, link));
+		list_for_each_entry(&nested->loans, struct loan, loan, link) {
+			loan_free(loan);
 		}
 		cond_fini(&nested->changed);
 		mutex_fini(&nested->lock);

@@ -49,12 +49,9 @@ void dag_node_fed(struct dag_node *node) {
 // ---- what workers post ----
 
 void dag_node_ended(struct dag_node *node) {
-	struct dag *dag = node->run->dag;
-	mutex_lock(&dag->lock);
+	FP_HOLD(&node->run->dag->lock);
 	node->ended = true;
-	dag_node_post(node, dag);
-	mutex_unlock(&dag->lock);
-	run_wake(node->run);
+	dag_node_post(node);
 }
 
 // ---- specs ----

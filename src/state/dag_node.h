@@ -90,11 +90,12 @@ static inline enum dag_node_state dag_node_state(const struct dag_node *node) {
 	return (enum dag_node_state)atomic_load_relaxed(&node->state);
 }
 
-// Puts the node on the list of nodes that the event loop looks at again. With dag->lock; the caller wakes the loop.
-static inline void dag_node_post(struct dag_node *node, struct dag *dag) {
+// Puts the node on the list of nodes that the event loop looks at again, and wakes the loop. With dag->lock.
+static inline void dag_node_post(struct dag_node *node) {
 	if (list_is_empty(&node->posted)) {
-		list_push_back(&dag->posted, &node->posted);
+		list_push_back(&node->run->dag->posted, &node->posted);
 	}
+	run_wake(node->run);
 }
 
 // Posts to the event loop that the batch has ended: its queue was removed.

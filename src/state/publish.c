@@ -355,17 +355,14 @@ static bool count_end(struct batch *batch, const struct result *result, uint64_t
 
 // Posts to the event loop that a job of a manifest's batch failed or was cancelled, so that the batches that need it can be skipped.
 static void node_fail(struct dag_node *node, const struct result *result) {
-	struct dag *dag = node->run->dag;
 	if (atomic_load_relaxed(&node->failed)) {
 		return; // without the lock, as there may be very many failures
 	}
-	mutex_lock(&dag->lock);
+	FP_HOLD(&node->run->dag->lock);
 	if (!atomic_exchange(&node->failed, true)) {
 		node->first = *result;
-		dag_node_post(node, dag);
+		dag_node_post(node);
 	}
-	mutex_unlock(&dag->lock);
-	run_wake(node->run);
 }
 
 void publish_lost(struct batch *batch, uint64_t jobs) {

@@ -63,7 +63,7 @@ static void run_job(const char *batch, uint64_t number, uint64_t from, uint64_t 
 }
 
 // The seconds until the run is done, from the second `s` of it on.
-static uint64_t eta(uint64_t s, const struct former_run *by) {
+static uint64_t eta(uint64_t s, struct former_run *by) {
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		batches[i].finished = stats_ended(&stats->batches[i]);
 		batches[i].running = stats->batches[i].running;

@@ -672,11 +672,10 @@ static void send_attempt(struct host *host, struct host_attempt *attempt, bool b
 
 // Whether more of the attempt's standard input can be sent.
 static bool takes_input(const struct host *host, const struct host_attempt *attempt) {
-	return attempt->in_fd >= 0 && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED) &&
-	       channel_room(&host->connection->channel, attempt->number) > 0;
+	return attempt->in_fd >= 0 && channel_room(&host->connection->channel, attempt->number) > 0;
 }
 
-// Reads the attempt's standard input if it is ready, and has it watched if more of it can be sent.
+// Reads the standard input of an attempt that was sent, if it is ready, and has it watched if more of it can be sent.
 static void serve_input(struct host *host, struct host_attempt *attempt) {
 	if (take_ready(&attempt->more)) {
 		attempt->more_fd = -1;

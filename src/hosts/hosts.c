@@ -153,11 +153,6 @@ bool hosts_are_unreachable(struct hosts *hosts) {
 
 // ---- for people: the state of each machine, and for which of them a job waits ----
 
-static enum host_state state_of(const struct host *host) {
-	return host->is_removed ? HOST_REMOVED : host_has_failed(host) ? host->was_up ? HOST_LOST : HOST_UNREACHABLE
-		: host->slots > 0 ? host->state : HOST_CONNECTING;
-}
-
 void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg) {
 	static const char *const texts[] = {
 		[HOST_UP] = "", [HOST_HELD] = "no job starts: ", [HOST_CONNECTING] = "it takes no jobs yet",
@@ -170,7 +165,8 @@ void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_vie
 	FP_HOLD(&hosts->lock);
 	for_each_host(hosts, host) {
 		FP_CLEANUP(buf_fini) struct buf says = BUF_INIT;
-		enum host_state state = state_of(host);
+		enum host_state failed = host->was_up ? HOST_LOST : HOST_UNREACHABLE, present = host->slots > 0 ? host->state : HOST_CONNECTING;
+		enum host_state state = host->is_removed ? HOST_REMOVED : host_has_failed(host) ? failed : present;
 		buf_printf(&says, "%s%s", texts[state], state == HOST_HELD ? buf_str(&host->brake) : "");
 		if (host->slots > 0 || !host->login->is_pilot) {
 			fn(arg, &(struct host_view){

@@ -144,7 +144,7 @@ static void query_queue(struct pilots *pilots) {
 			buf_printf(&reasons, "%s%s", reasons.len > 0 ? "; " : "", reason);
 		}
 	}
-	mutex_lock(&pilots->hosts->lock);
+	FP_HOLD(&pilots->hosts->lock);
 	bool none_can_start = result == 0 && pending > 0 && impossible == pending && others == 0 && !pilots->policy.was_up;
 	if (none_can_start) {
 		pilots_cannot_start(&pilots->policy);
@@ -157,15 +157,15 @@ static void query_queue(struct pilots *pilots) {
 	} else if (reasons.len > 0 && set_if_new(&pilots->last_reason, buf_str(&reasons))) {
 		diag_note("%u pilot%s in Slurm's queue: %s", pending, pending == 1 ? " waits" : "s wait", text_shows(buf_str(&reasons)));
 	}
-	mutex_unlock(&pilots->hosts->lock);
 }
 
 // ---- the thread ----
 
-// Requests and releases pilots as the policy decides. Returns the policy's step; *ret_cancels: waiting requests are to be cancelled. With the lock.
+// Requests and releases pilots as the policy decides. Returns the policy's step; *ret_cancels: waiting requests are to be cancelled.
 static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 	struct hosts *hosts = pilots->hosts;
 	struct pilot_policy *policy = &pilots->policy;
+	FP_HOLD(&hosts->lock);
 	bool has_work = hosts->pool && atomic_load_relaxed(&hosts->ending) == HOSTS_RUN;
 	unsigned demand = has_work ? hosts_pilots_wanted(hosts) + pool_demand(hosts->pool, policy->n * policy->slots) : 0;
 	for (unsigned i = 0; i < policy->n; ++i) {
@@ -190,14 +190,11 @@ static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 
 // Does what the policy decides now. Returns when the next step is due.
 static uint64_t step(struct pilots *pilots) {
-	struct hosts *hosts = pilots->hosts;
 	bool cancels = false;
-	mutex_lock(&hosts->lock);
 	struct pilot_step step = decide(pilots, &cancels);
-	mutex_unlock(&hosts->lock);
 	if (cancels) {
 		(void)cancel(pilots, pilots->name, /* waiting */ true);
-		wakeup_post(hosts->wake_fd); // pilots_are_lost() may have changed
+		wakeup_post(pilots->hosts->wake_fd); // pilots_are_lost() may have changed
 	}
 	if (pilots->has_requested && !pilots->has_cleaned && (step.queries_queue || !pilots->has_tried)) {
 		pilots->has_tried = true;

@@ -106,9 +106,9 @@ struct host_attempt *hosts_begin(const struct hosts_place *place, const struct c
 bool hosts_step(struct host_attempt *attempt, struct result *ret_result, struct spawn_error *ret_error) FP_NODISCARD;
 
 // These four do for attempts on other machines what children_terminate(), children_kill(), children_cancel() and children_expire()
-// (process/child.h) do for attempts here: begin to end all but clean-ups, and refuse new ones; kill all, and refuse new ones; begin to
-// end the attempt whose config->origin is `origin`; begin to end those but clean-ups that have run for `limit` nanoseconds. They are
-// called from the event loop, and do not wait. NULL-safe.
+// (process/child.h) do for attempts here: begin to end all, and refuse new ones; kill all, and refuse new ones; begin to end the attempt whose
+// config->origin is `origin`; begin to end those that have run for `limit` nanoseconds. But for hosts_kill(), they spare an attempt while it only
+// removes its files. They are called from the event loop, and do not wait. NULL-safe.
 void hosts_terminate(struct hosts *hosts);
 void hosts_kill(struct hosts *hosts);
 void hosts_cancel(struct hosts *hosts, const void *origin);

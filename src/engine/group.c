@@ -20,8 +20,7 @@ struct worker *spare_take(struct pool *pool, struct group *group) {
 	worker->group = group;
 	worker->index = pool->nworkers;
 	list_init(&worker->resumed);
-	grow_array(&pool->workers, &pool->workers_cap, pool->nworkers + 1, sizeof(pool->workers[0]));
-	pool->workers[pool->nworkers++] = worker;
+	*NEW_ELEMENT(pool->workers, pool->nworkers, pool->workers_cap) = worker;
 	return worker;
 }
 
@@ -161,8 +160,7 @@ static void runner_start(struct pool *pool, struct group *group, struct deferred
 	cond_init(&runner->wake);
 	int error = thread_start(&runner->handle, pool->runner_main, runner, pool->config.stack_bytes);
 	if (error == 0) {
-		grow_array(&pool->runners, &pool->runners_cap, pool->nrunners + 1, sizeof(pool->runners[0]));
-		pool->runners[pool->nrunners++] = runner;
+		*NEW_ELEMENT(pool->runners, pool->nrunners, pool->runners_cap) = runner;
 		++group->nthreads;
 		group->waking = true;
 		return;

@@ -105,10 +105,9 @@ static void build_env(struct worker_state *state, const struct job *job) {
 	grow_array(&state->env, &state->env_cap, n + 1, sizeof(*state->env));
 	memcpy(state->env, spec->env, n * sizeof(*state->env));
 	for (char *at = vars->data; at < vars->data + vars->len; at += strlen(at) + 1) {
-		state->env[n++] = at;
-		grow_array(&state->env, &state->env_cap, n + 1, sizeof(*state->env));
+		*NEW_ELEMENT(state->env, n, state->env_cap) = at;
 	}
-	state->env[n] = NULL;
+	*NEW_ELEMENT(state->env, n, state->env_cap) = NULL;
 }
 
 // Frees the environment, which was sent. Very many attempts may be pending.
@@ -616,8 +615,7 @@ static bool enter_host(struct worker_state *state, struct job *job, struct resul
 	if (job->attempt == 1) {
 		job->tries.n = 0;
 	} else if (job->login) {
-		grow_array(&job->tries.logins, &job->tries.cap, job->tries.n + 1, sizeof(*job->tries.logins));
-		job->tries.logins[job->tries.n++] = job->login;
+		*NEW_ELEMENT(job->tries.logins, job->tries.n, job->tries.cap) = job->login;
 	}
 	state->request = (struct hosts_request){
 		.worker = state->worker, .width = worker_width(state->worker), .tries = &job->tries, .is_alone = job->losses >= LOSSES_ALONE,

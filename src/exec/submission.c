@@ -80,8 +80,7 @@ bool submission_add(struct submission *submission, const struct new_item *new) {
 	}
 	unsigned width = added ? added->spec.width : new->spec == 0 ? batch->width : batch->specs[new->spec]->width;
 	size_t at = item_write(&submission->bytes, &view);
-	grow_array(&submission->works, &submission->cap, submission->n + 1, sizeof(submission->works[0]));
-	submission->works[submission->n++] = (struct work){
+	*NEW_ELEMENT(submission->works, submission->n, submission->cap) = (struct work){
 		.type = run->item_work, .size = submission->bytes.len - at, .id = view.item.number, .width = width, .turns = items,
 	};
 	submission->nitems += items;
@@ -191,7 +190,7 @@ void line_items_take(struct line_items *line_items, const char *mem, size_t len)
 
 uint64_t line_items_end(struct line_items *line_items, bool keep) {
 	if (keep || !line_items->hold) {
-		line_buffer_end(&line_items->line_buffer);
+		line_items->line_buffer.ended = true;
 		submit_lines(line_items);
 	}
 	uint64_t n = line_items->n;

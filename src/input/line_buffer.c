@@ -69,10 +69,6 @@ ssize_t line_buffer_read(struct line_buffer *buffer, int fd) {
 	return n;
 }
 
-void line_buffer_end(struct line_buffer *buffer) {
-	buffer->ended = true;
-}
-
 // Takes `len` bytes and the delimiter behind them (or the NUL at the end) out of the buffer as a line.
 static void cut_line(struct line_buffer *buffer, size_t len, struct line *ret_line) {
 	char *text = buffer->data + buffer->start;

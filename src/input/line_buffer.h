@@ -24,7 +24,7 @@ struct line {
 struct line_buffer {
 	char delimiter;    // the delimiter, or the last byte of `longer`
 	const char *longer; // a delimiter of several bytes without NUL, borrowed; or NULL
-	bool ended;        // no more bytes come: what is left is the last line
+	bool ended;        // no more bytes come: what is left is the last line, without its delimiter. Set by the caller after line_buffer_add()
 	bool skipping;     // inside a line that was too long
 	bool may_hold_nul; // a NUL that is no delimiter is somewhere in the buffer
 	char *data;        // `cap` bytes and one more, for the NUL behind a last line without its delimiter
@@ -39,11 +39,8 @@ void line_buffer_fini(struct line_buffer *buffer);
 // delimiter only once, and the memory is at most LINE_BUFFER_MAX and the bytes added at once.
 void line_buffer_add(struct line_buffer *buffer, const char *mem, size_t len);
 
-// Reads bytes from the descriptor and adds them; calls line_buffer_end() at the end of file. Returns as read(2), but tries again after EINTR.
+// Reads bytes from the descriptor and adds them; sets `ended` at the end of file. Returns as read(2), but tries again after EINTR.
 ssize_t line_buffer_read(struct line_buffer *buffer, int fd) FP_NODISCARD;
-
-// Says that no more bytes come. If bytes are left, line_buffer_next() returns them as a line without its delimiter.
-void line_buffer_end(struct line_buffer *buffer);
 
 // Takes the next complete line; ret_line->bad says whether it can be a record. Returns false if more bytes are needed, or at
 // the end.

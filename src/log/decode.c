@@ -47,15 +47,12 @@ struct log_reader {
 // ---- messages ----
 
 FP_PRINTF(3, 4) static void message(struct log_reader *reader, const char *kind, const char *format, ...) {
-	va_list args;
 	buf_add_escaped(reader->messages, reader->name, strlen(reader->name), 4096);
 	if (reader->line > 0) {
 		buf_printf(reader->messages, ":%llu", ull(reader->line));
 	}
 	buf_printf(reader->messages, ": %s: ", kind);
-	va_start(args, format);
-	buf_vprintf(reader->messages, format, args);
-	va_end(args);
+	BUF_ADD_ARGUMENTS(reader->messages, format);
 	buf_addc(reader->messages, '\n');
 }
 

@@ -86,9 +86,8 @@ static bool add_row(struct resume *resume, const char *line, size_t len) {
 	for (char *nul = command; (nul = memchr(nul, '\0', (size_t)(command + (end - at) - nul)));) {
 		*nul = '\n';
 	}
-	grow_array(&resume->rows, &resume->cap, resume->n + 1, sizeof(resume->rows[0]));
-	resume->rows[resume->n] = (struct resume_row){.command = command, .seq = seq, .next = (uint32_t)resume->n, .failed = failed};
-	++resume->n;
+	uint32_t number = (uint32_t)resume->n;
+	*NEW_ELEMENT(resume->rows, resume->n, resume->cap) = (struct resume_row){.command = command, .seq = seq, .next = number, .failed = failed};
 	return true;
 }
 

@@ -90,9 +90,7 @@ bool spool_to_piece(const struct spool *spool, struct piece *ret_piece) {
 	}
 	bool is_held = store_take(spool->writer->store, mem, size, ret_piece);
 	if (!is_held) {
-		int error = errno;
-		free(mem);
-		errno = error;
+		free_later(&mem);
 	}
 	return is_held;
 }

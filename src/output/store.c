@@ -85,8 +85,7 @@ void piece_free(struct store *store, const struct piece *piece) {
 // ---- ropes
 
 static void rope_push(struct rope *rope, struct piece piece) {
-	grow_array(&rope->piece, &rope->cap, rope->end + 1, sizeof(rope->piece[0]));
-	rope->piece[rope->end++] = piece;
+	*NEW_ELEMENT(rope->piece, rope->end, rope->cap) = piece;
 	rope->len += piece.len;
 }
 

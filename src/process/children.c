@@ -261,8 +261,7 @@ atomic_int *children_reserve(struct children *children, struct running_child *ru
 
 static void slot_free(struct children *children, const struct running_child *running) {
 	atomic_store_release(&children->guardian.table->targets[running->slot], 0);
-	grow_array(&children->free_slots, &children->free_cap, children->nfree + 1, sizeof(*children->free_slots));
-	children->free_slots[children->nfree++] = running->slot;
+	*NEW_ELEMENT(children->free_slots, children->nfree, children->free_cap) = running->slot;
 }
 
 // Under the lock.

@@ -39,8 +39,7 @@ void proctree_fini(struct proctree *tree) {
 }
 
 static void push(struct proctree *tree, pid_t pid) {
-	grow_array(&tree->pids, &tree->cap, tree->n + 1, sizeof(*tree->pids));
-	tree->pids[tree->n++] = pid;
+	*NEW_ELEMENT(tree->pids, tree->n, tree->cap) = pid;
 }
 
 bool proctree_has(const struct proctree *tree, pid_t pid) {
@@ -236,8 +235,7 @@ static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid
 		return;
 	}
 	one.start = stat.start;
-	grow_array(&set->list, &set->cap, set->n + 1, sizeof(*set->list));
-	set->list[set->n++] = one;
+	*NEW_ELEMENT(set->list, set->n, set->cap) = one;
 }
 
 static bool is_child_of(pid_t pid, const void *parent) {

@@ -144,8 +144,7 @@ static size_t window_of(enum wire_sender sender) {
 
 struct channel_job *channel_add_job(struct channel *channel, uint64_t number) {
 	channel->last = number;
-	grow_array(&channel->jobs, &channel->cap, channel->njobs + 1, sizeof(*channel->jobs));
-	struct channel_job *job = &channel->jobs[channel->njobs++];
+	struct channel_job *job = NEW_ELEMENT(channel->jobs, channel->njobs, channel->cap);
 	*job = (struct channel_job){
 		.number = number,
 		.send_window = window_of(channel->self),

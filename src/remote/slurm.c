@@ -75,8 +75,7 @@ static bool add_name(struct slurm_reader *reader) {
 	if (nodes->n == MOST_NODES || !slurm_is_node(name)) {
 		return false;
 	}
-	grow_array(&nodes->nodes, &reader->cap, nodes->n + 1, sizeof(*nodes->nodes));
-	nodes->nodes[nodes->n++] = (struct slurm_node){.name = xstrdup(name)};
+	*NEW_ELEMENT(nodes->nodes, nodes->n, reader->cap) = (struct slurm_node){.name = xstrdup(name)};
 	return true;
 }
 

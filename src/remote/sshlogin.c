@@ -51,8 +51,7 @@ struct sshlogin *sshlogins_find(const struct sshlogins *list, const char *name) 
 }
 
 static void list_append(struct sshlogins *list, const struct sshlogin *login) {
-	grow_array(&list->logins, &list->cap, list->n + 1, sizeof(*list->logins));
-	list->logins[list->n++] = *login;
+	*NEW_ELEMENT(list->logins, list->n, list->cap) = *login;
 }
 
 bool sshlogins_has_remote(const struct sshlogins *list) {

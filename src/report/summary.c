@@ -7,7 +7,6 @@
 #include "base/units.h"
 #include "report/attempts.h"
 
-#include <stdarg.h>
 
 enum {
 	SLOWEST = 3,            // slowest jobs that are named
@@ -40,11 +39,8 @@ static void plain(struct buf *buf, const struct summary_form *form) {
 
 FP_PRINTF(4, 5) static void add_coloured(struct buf *buf, const struct summary_form *form, const char *style,
                                          const char *format, ...) {
-	va_list args;
 	colour(buf, form, style);
-	va_start(args, format);
-	buf_vprintf(buf, format, args);
-	va_end(args);
+	BUF_ADD_ARGUMENTS(buf, format);
 	plain(buf, form);
 }
 

@@ -354,8 +354,7 @@ static void connect(struct dag_node *node) {
 	node->unmet += plan->nneeds + 1; // one more, which dag_open() takes back once all nodes are connected
 	for (size_t i = 0; i < plan->nneeds; ++i) {
 		struct dag_node *needed = dag_node_of(node->run, plan->needs[i]);
-		grow_array(&needed->dependents, &needed->dependents_cap, needed->ndependents + 1, sizeof(needed->dependents[0]));
-		needed->dependents[needed->ndependents++] = node;
+		*NEW_ELEMENT(needed->dependents, needed->ndependents, needed->dependents_cap) = node;
 	}
 	if (plan->emits) {
 		struct dag_node *target = dag_node_of(node->run, plan->emits);

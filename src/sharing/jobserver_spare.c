@@ -33,8 +33,7 @@ static void begin_lease(struct jobserver_spare *spare, struct lease_id id, bool 
 		client_release(spare->client, id.number);
 		return;
 	}
-	grow_array(&spare->leases, &spare->cap, spare->n + 1, sizeof(*spare->leases));
-	spare->leases[spare->n++] = id.number;
+	*NEW_ELEMENT(spare->leases, spare->n, spare->cap) = id.number;
 	if (spare->pidfd >= 0) {
 		client_set_process(spare->client, id.number, spare->pid, spare->pidfd);
 	}

@@ -80,8 +80,7 @@ void leases_ask(struct leases *leases) {
 }
 
 static void push_free(struct leases *leases, struct run_lease lease) {
-	grow_array(&leases->free, &leases->free_cap, leases->nfree + 1, sizeof(*leases->free));
-	leases->free[leases->nfree++] = lease;
+	*NEW_ELEMENT(leases->free, leases->nfree, leases->free_cap) = lease;
 	cond_signal(&leases->came);
 }
 

@@ -382,8 +382,7 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 		event.type = CLIENT_GRANTED;
 		event.id = (struct lease_id){frame->a, frame->b};
 		event.width = (uint32_t)frame->c;
-		grow_array(&client->held, &client->held_cap, client->nheld + 1, sizeof(*client->held));
-		client->held[client->nheld++] = (struct held){
+		*NEW_ELEMENT(client->held, client->nheld, client->held_cap) = (struct held){
 			.id = event.id, .width = event.width, .lent = frame->c & LEASE_LENT, .last = !client->config.reuses, .pidfd = -1,
 		};
 		client->said.wanted -= client->said.wanted > 0;

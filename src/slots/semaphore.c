@@ -232,8 +232,7 @@ static int read_other(struct semaphore *s, struct others *others, char kind, uns
 	}
 	struct stat st;
 	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && flock(fd, LOCK_SH | LOCK_NB) != 0) {
-		grow_array(&others->at, &others->cap, others->n + 1, sizeof(*others->at));
-		others->at[others->n++] = (struct other){.number = number, .kind = kind, .fd = fd};
+		*NEW_ELEMENT(others->at, others->n, others->cap) = (struct other){.number = number, .kind = kind, .fd = fd};
 		return 0;
 	}
 	(void)!unlinkat(s->dir_fd, name, 0);

@@ -326,8 +326,9 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 			return true;
 		}
 		forget_process_of(session, frame->a); // the process of the job before
-		grow_array(&session->processes, &session->processes_cap, session->nprocesses + 1, sizeof(*session->processes));
-		session->processes[session->nprocesses++] = (struct process){.number = frame->a, .pid = (uint32_t)frame->b, .fd = *fd};
+		*NEW_ELEMENT(session->processes, session->nprocesses, session->processes_cap) = (struct process){
+			.number = frame->a, .pid = (uint32_t)frame->b, .fd = *fd,
+		};
 		*fd = -1;
 		return true;
 	case FRAME_RELEASE:

@@ -7,8 +7,6 @@
 #include "base/text.h"
 #include "remote/sshlogin.h"
 
-#include <stdarg.h>
-
 void job_label(const struct job *job, struct buf *buf) {
 	text_add_job(buf, job->batch->name, job->name ? 0 : job->item.number, job->item.seq, TEXT_BATCH_COLUMNS);
 	buf_adds(buf, job->name ? " " : "");
@@ -62,9 +60,7 @@ struct joblog_row joblog_row_of(const struct job *job, const struct result *resu
 void worker_state_free(void *arg) {
 	struct worker_state *state = arg;
 	warm_destroy(state->warm);
-	if (state->stack_top) {
-		spawn_stack_destroy(state->stack_top);
-	}
+	spawn_stack_destroy(state->stack_top);
 	command_fini(&state->command);
 	buf_fini(&state->text);
 	buf_fini(&state->label);
@@ -101,10 +97,7 @@ const char *worker_state_label(struct worker_state *state, const struct job *job
 }
 
 void attempt_complain(struct worker_state *state, const struct job *job, const char *format, ...) {
-	va_list args;
 	buf_reset(&state->stats.why);
-	va_start(args, format);
-	buf_vprintf(&state->stats.why, format, args);
-	va_end(args);
+	BUF_ADD_ARGUMENTS(&state->stats.why, format);
 	diag_error("job %s: %s", worker_state_label(state, job), buf_str(&state->stats.why));
 }

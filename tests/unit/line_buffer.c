@@ -32,7 +32,7 @@ static void test_pieces(void) {
 			line_buffer_add(&buffer, text + second, sizeof(text) - 1 - second);
 			take(&buffer, &out);
 			check(!strstr(out.data, "last"));
-			line_buffer_end(&buffer);
+			buffer.ended = true;
 			take(&buffer, &out);
 			check_string(buf_str(&out), "<one><><  three >!fo!<five\r><><last>");
 			buf_fini(&out);
@@ -91,7 +91,7 @@ static void test_nul(void) {
 	struct line_buffer buffer = LINE_BUFFER_INIT('\0');
 	struct buf out = BUF_INIT;
 	line_buffer_add(&buffer, PIECE("a\nb\0\0c"));
-	line_buffer_end(&buffer);
+	buffer.ended = true;
 	take(&buffer, &out);
 	check_string(buf_str(&out), "<a\nb><><c>");
 	buf_fini(&out);
@@ -102,7 +102,7 @@ static void test_nul(void) {
 	check(line_buffer_next(&buffer, &line) && line.bad && strstr(line.bad, "NUL byte"));
 	check(line_buffer_next(&buffer, &line) && !line.bad);
 	line_buffer_add(&buffer, PIECE("\0"));
-	line_buffer_end(&buffer);
+	buffer.ended = true;
 	check(line_buffer_next(&buffer, &line) && line.bad && line.len == 0);
 	check(!line_buffer_next(&buffer, &line));
 	line_buffer_fini(&buffer);
@@ -112,13 +112,13 @@ static void test_end(void) {
 	struct line_buffer buffer = LINE_BUFFER_INIT('\n');
 	struct line line;
 	check(!line_buffer_next(&buffer, &line));
-	line_buffer_end(&buffer);
+	buffer.ended = true;
 	check(!line_buffer_next(&buffer, &line));
 	line_buffer_fini(&buffer);
 	line_buffer_add(&buffer, PIECE("a\nb"));
 	line_buffer_fini(&buffer); // a failed attempt
 	line_buffer_add(&buffer, PIECE("c\n"));
-	line_buffer_end(&buffer);
+	buffer.ended = true;
 	check(line_buffer_next(&buffer, &line));
 	check_string(line.text, "c");
 	check(!line_buffer_next(&buffer, &line));
@@ -152,7 +152,7 @@ static void check_long(size_t size, size_t step) {
 	check_string(line.text, "next");
 	check(!line_buffer_next(&buffer, &line));
 	line_buffer_add(&buffer, PIECE("x"));
-	line_buffer_end(&buffer);
+	buffer.ended = true;
 	check(line_buffer_next(&buffer, &line) && line.len == 1);
 	free(piece);
 	line_buffer_fini(&buffer);
@@ -169,7 +169,7 @@ static void test_long(void) {
 	char *large = xmalloc((size_t)LINE_BUFFER_MAX + 1);
 	memset(large, 'x', (size_t)LINE_BUFFER_MAX + 1);
 	line_buffer_add(&buffer, large, (size_t)LINE_BUFFER_MAX + 1);
-	line_buffer_end(&buffer); // the last line, and too long
+	buffer.ended = true; // the last line, and too long
 	check(line_buffer_next(&buffer, &line) && line.bad);
 	check(!line_buffer_next(&buffer, &line));
 	line_buffer_fini(&buffer);

@@ -44,35 +44,29 @@ static void reap(struct launcher *launcher) {
 
 int launcher_start(struct launcher *launcher, const struct launcher_config *config, struct spawn_error *ret_error) {
 	int theirs[3] = {-1, -1, -1};
-	struct spawn_world world;
-	void *stack = spawn_stack_create();
 	const char *path = program_find(config->argv[0]);
 	const int *files = config->files;
 	*launcher = (struct launcher){.pidfd = -1, .in_fd = -1, .out_fd = -1, .err_fd = -1, .until = TIME_NEVER};
 	*ret_error = (struct spawn_error){.error = 0};
 	if (!path) {
 		*ret_error = (struct spawn_error){.step = SPAWN_EXEC, .error = errno};
-	} else if (!stack || pipe_open(1, &launcher->in_fd, &theirs[0]) != 0 ||
+	} else if (pipe_open(1, &launcher->in_fd, &theirs[0]) != 0 ||
 	           (!files && (pipe_open(0, &launcher->out_fd, &theirs[1]) != 0 || pipe_open(0, &launcher->err_fd, &theirs[2]) != 0))) {
-		*ret_error = (struct spawn_error){.step = stack ? SPAWN_PIPE : SPAWN_CLONE, .error = errno};
+		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
 	} else {
-		spawn_world_init(&world);
 		const struct spawn_config spawning = {
 			.path = path,
 			.argv = config->argv,
 			.env = config->env,
-			.world = &world,
 			.context = config->context,
 			.stdio = {theirs[0], files ? files[0] : theirs[1], files ? files[1] : theirs[2]},
 			.cgroup_fd = -1,
 			.own_group = !config->prompts,
 			.dies_with_thread = true,
-			.stack_top = stack,
 		};
 		launcher->pid = spawn(&spawning, &launcher->pidfd, ret_error);
 		launcher->target = config->prompts ? launcher->pid : -launcher->pid;
 	}
-	spawn_stack_destroy(stack);
 	for (int i = 0; i < 3; ++i) {
 		fd_close(&theirs[i]);
 	}

@@ -11,10 +11,11 @@
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "process/child.h"
+#include "process/guardian.h"
 #include "process/memory.h"
-#include "process/plain_child.h"
 #include "process/proctree.h"
 #include "process/signals.h"
+#include "process/spawn.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/pool_client.h"
 #include "shell/shell.h"
@@ -25,10 +26,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { EXIT_TIMED_OUT = 124, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as timeout(1) and env(1)
+enum { STOP_MS = 100 };
 
 #define LAST_ANSWER (2 * NS_PER_S) // how long a busy server has to answer once --pool-wait is over
 
@@ -153,6 +159,70 @@ static void await_memory(const struct client *client, const struct options *opti
 
 // ---- the command ----
 
+// The command, a child that keeps what this process has: process group, stdin, stdout, stderr and terminal. If this process is killed,
+// the guardian ends the child, its descendants, and the processes with the cookie in their environment, as it ends a run's jobs; but
+// not processes that have called setsid(2). (A parent-death signal would end these, too.)
+struct plain_child {
+	pid_t pid;
+	int pidfd; // readable when the child has ended
+	struct guardian guardian;
+};
+
+// Starts the program at `path`, or the shell if the file is a script without "#!". `cookie` is "NAME=VALUE", which only the
+// environment of this child has on this machine; or "". Starts the guardian before the child, so that the child is never without one.
+// Returns false with *ret_error if the child cannot be started; else the caller reaps the child.
+static bool start_child(const char *path, char *const *argv, const struct context *context, const char *cookie,
+                        struct plain_child *ret_child, struct spawn_error *ret_error) {
+	struct guardian *guardian = &ret_child->guardian;
+	guardian_init(guardian);
+	struct group_table *table = guardian->table;
+	snprintf(table->cookie, sizeof(table->cookie), "%s", cookie);
+	atomic_store_relaxed(&table->session, getsid(0));
+	atomic_store_release(&table->used, 1); // pairs with the acquire in group_table_kill()
+	guardian_start(guardian);
+	struct spawn_config config = {
+		.path = path,
+		.argv = argv,
+		.env = context->env,
+		.context = context,
+		.stdio = {-1, -1, -1},
+		.cgroup_fd = -1,
+		.listed = &table->targets[0],
+	};
+	ret_child->pid = spawn_program(&config, /* starter */ NULL, &ret_child->pidfd, ret_error);
+	if (ret_child->pid <= 0) {
+		guardian_fini(guardian);
+	}
+	return ret_child->pid > 0;
+}
+
+// Waits for the child's end. Returns the child's exit status, and *ret_signal: the signal that has ended it, or 0.
+static int reap_child(struct plain_child *child, int *ret_signal) {
+	int status = 0;
+	atomic_store_release(&child->guardian.table->targets[0], 0); // before another process can get the pid
+	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
+	}
+	fd_close(&child->pidfd);
+	guardian_fini(&child->guardian); // processes that the child has left behind live on
+	*ret_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	return WEXITSTATUS(status);
+}
+
+// Waits until the child, which was sent a stop signal, has stopped or ended; but not for long, as it may ignore the signal. Called before
+// this process stops itself: else the child would still read from the terminal what is typed for the shell.
+static void await_stop(const struct plain_child *child) {
+	sigset_t ends; // blocked by signals_open()
+	uint64_t now, until = now_ns() + (uint64_t)STOP_MS * NS_PER_MS;
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGCHLD);
+	siginfo_t info = {.si_pid = 0};
+	while (waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0
+	       && (now = now_ns()) < until) {
+		struct timespec left = {.tv_nsec = (long)(until - now)};
+		(void)sigtimedwait(&ends, NULL, &left);
+	}
+}
+
 // Hands signals on to the command, except those typed at the terminal, which the command gets by itself. Before a stop, gives
 // the spare slots back. Returns for how many nanoseconds this process was stopped.
 static uint64_t hand_on_signals(const struct plain_child *child, struct jobserver_spare *spare, int signal_fd) {
@@ -166,7 +236,7 @@ static uint64_t hand_on_signals(const struct plain_child *child, struct jobserve
 			(void)jobserver_spare_tick(spare, /* offers */ false);
 		}
 		if (signal == SIGTSTP) {
-			plain_child_await_stop(child);
+			await_stop(child);
 			uint64_t since = now_ns();
 			signals_stop_self();
 			stopped += now_ns() - since;
@@ -286,7 +356,7 @@ static int run_command(struct client *client, const struct options *options, str
 			(void)fcntl(fd, F_SETFD, FD_CLOEXEC); // the command gets the descriptor closed, as this process did
 		}
 	}
-	if (plain_child_start(path, options->command, context, buf_str(&cookie), &child, &error) != 0) {
+	if (!start_child(path, options->command, context, buf_str(&cookie), &child, &error)) {
 		diag_error("cannot start '%s': %s: %s", text_shows(options->command[0]), spawn_step_name(error.step), strerror(error.error));
 		return error.step != SPAWN_EXEC ? EXIT_TROUBLE : error.error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	}
@@ -300,7 +370,7 @@ static int run_command(struct client *client, const struct options *options, str
 	if (client) {
 		client_release(client, lease->id.number);
 	}
-	int status = plain_child_wait(&child, ret_signal);
+	int status = reap_child(&child, ret_signal);
 	*ret_signal = is_late ? 0 : *ret_signal;
 	return is_late ? EXIT_TIMED_OUT : status;
 }

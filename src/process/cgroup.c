@@ -29,8 +29,9 @@ enum { NAME_BYTES = 64, EMPTY_MS = 1000, MOVES = 10 };
 
 // ---- files ----
 
-// Writes "fairpar-PID-NUMBER[/FILE]" into `name`, and returns it.
-static const char *group_file(unsigned number, const char *file, char name[static NAME_BYTES]) {
+// The path of a file of a group, or of the group's directory (file ""): "fairpar-PID-NUMBER[/FILE]". Valid up to the end of the block.
+#define group_file(number, file) group_path(number, file, (char[NAME_BYTES]){0})
+static const char *group_path(unsigned number, const char *file, char name[static NAME_BYTES]) {
 	snprintf(name, NAME_BYTES, "fairpar-%ld-%u%s%s", (long)getpid(), number, *file ? "/" : "", file);
 	return name;
 }
@@ -48,9 +49,8 @@ static int control_write(const struct cgroup_root *root, const char *path, const
 
 // Reads a file of a job's group into `text`, whose content it replaces. Returns the text, "" if there is no such file.
 static const char *group_read(const struct cgroup_root *root, unsigned number, const char *file, struct buf *text) {
-	char name[NAME_BYTES];
 	buf_reset(text);
-	if (proc_read(root->fd, group_file(number, file, name), text) != 0) {
+	if (proc_read(root->fd, group_file(number, file), text) != 0) {
 		buf_reset(text);
 	}
 	return buf_str(text);
@@ -89,30 +89,27 @@ static void move_all(const struct cgroup_root *root, const char *from, const cha
 	}
 }
 
-static void move_from_leaf(struct cgroup_root *root, const char *leaf, const char *leaf_procs) {
-	move_all(root, leaf_procs, "cgroup.procs");
-	unlinkat(root->fd, leaf, AT_REMOVEDIR); // fails if a process is still in the leaf: then the leaf stays
+static void move_from_leaf(struct cgroup_root *root) {
+	move_all(root, group_file(0, "cgroup.procs"), "cgroup.procs");
+	unlinkat(root->fd, group_file(0, ""), AT_REMOVEDIR); // fails if a process is still in the leaf: then the leaf stays
 }
 
 // The kernel enables no controllers below a group that has processes of its own ("no internal process constraint"). So this moves the
 // group's processes, which are ours, to a group below it (a leaf), and then enables the controller. Returns 0, or -1 with errno.
 static int move_to_leaf(struct cgroup_root *root) {
-	char leaf[NAME_BYTES], procs[NAME_BYTES];
-	group_file(0, "", leaf);
-	group_file(0, "cgroup.procs", procs);
-	if (mkdirat(root->fd, leaf, 0755) != 0) {
+	if (mkdirat(root->fd, group_file(0, ""), 0755) != 0) {
 		return -1;
 	}
 	// several tries, as processes may start new ones in the group while they are moved
 	for (unsigned i = 0; i < MOVES && holds_ours_alone(root); ++i) {
-		move_all(root, "cgroup.procs", procs);
+		move_all(root, "cgroup.procs", group_file(0, "cgroup.procs"));
 		if (control_write(root, "cgroup.subtree_control", "+memory") == 0) {
 			root->in_leaf = true;
 			return 0;
 		}
 	}
 	int error = errno;
-	move_from_leaf(root, leaf, procs);
+	move_from_leaf(root);
 	errno = error;
 	return -1;
 }
@@ -175,14 +172,9 @@ const char *cgroup_root_open(struct cgroup_root *root, const char *path, const c
 }
 
 void cgroup_root_close(struct cgroup_root *root) {
-	if (root->fd < 0) {
-		return;
-	}
-	char leaf[NAME_BYTES], procs[NAME_BYTES];
-	group_file(0, "", leaf);
 	if (root->in_leaf) {
 		control_write(root, "cgroup.subtree_control", "-memory");
-		move_from_leaf(root, leaf, group_file(0, "cgroup.procs", procs));
+		move_from_leaf(root);
 	}
 	fd_close(&root->fd);
 }
@@ -190,33 +182,32 @@ void cgroup_root_close(struct cgroup_root *root) {
 // ---- a group ----
 
 static void remove_empty(const struct cgroup_root *root, const struct cgroup *group) {
-	char name[NAME_BYTES];
-	unlinkat(root->fd, group_file(group->number, "", name), AT_REMOVEDIR);
+	unlinkat(root->fd, group_file(group->number, ""), AT_REMOVEDIR);
 }
 
 int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_group) {
 	struct cgroup group = CGROUP_NONE;
-	char name[NAME_BYTES], text[24];
+	char text[24];
 	int made;
 	do {
 		group.number = atomic_add_relaxed(&root->made, 1) + 1;
-		made = mkdirat(root->fd, group_file(group.number, "", name), 0755);
+		made = mkdirat(root->fd, group_file(group.number, ""), 0755);
 		// a fairpar of the same pid in another pid namespace may have left a group of this name
 	} while (made != 0 && errno == EEXIST && group.number < 1U << 20);
 	if (made != 0) {
 		return -1;
 	}
 	snprintf(text, sizeof(text), "%" PRIu64, limit);
-	if (control_write(root, group_file(group.number, "memory.max", name), text) != 0
-	    || (group.procs_fd = control_open(root, group_file(group.number, "cgroup.procs", name))) < 0) {
+	if (control_write(root, group_file(group.number, "memory.max"), text) != 0
+	    || (group.procs_fd = control_open(root, group_file(group.number, "cgroup.procs"))) < 0) {
 		int error = errno;
 		remove_empty(root, &group);
 		errno = error;
 		return -1;
 	}
 	// failures do not matter: not every kernel has these files
-	control_write(root, group_file(group.number, "memory.swap.max", name), "0");
-	control_write(root, group_file(group.number, "memory.oom.group", name), "1");
+	control_write(root, group_file(group.number, "memory.swap.max"), "0");
+	control_write(root, group_file(group.number, "memory.oom.group"), "1");
 	*ret_group = group;
 	return 0;
 }
@@ -239,8 +230,8 @@ uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group)
 
 // Waits until the group is empty: "populated 0" in cgroup.events. Once that file was read, poll() reports its changes as POLLPRI.
 static void wait_empty(const struct cgroup_root *root, const struct cgroup *group) {
-	char name[NAME_BYTES], text[256];
-	FP_CLEANUP(fd_close) int fd = openat(root->fd, group_file(group->number, "cgroup.events", name), O_RDONLY | O_CLOEXEC);
+	char text[256];
+	FP_CLEANUP(fd_close) int fd = openat(root->fd, group_file(group->number, "cgroup.events"), O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		return;
 	}
@@ -257,10 +248,9 @@ static void wait_empty(const struct cgroup_root *root, const struct cgroup *grou
 }
 
 void cgroup_kill(const struct cgroup_root *root, struct cgroup *group) {
-	char name[NAME_BYTES];
 	fd_close(&group->procs_fd);
-	if (unlinkat(root->fd, group_file(group->number, "", name), AT_REMOVEDIR) != 0 && errno == EBUSY
-	    && control_write(root, group_file(group->number, "cgroup.kill", name), "1") == 0) {
+	if (unlinkat(root->fd, group_file(group->number, ""), AT_REMOVEDIR) != 0 && errno == EBUSY
+	    && control_write(root, group_file(group->number, "cgroup.kill"), "1") == 0) {
 		wait_empty(root, group);
 		remove_empty(root, group);
 	}

@@ -913,7 +913,7 @@ static void test_root_without_a_way_in(void) {
 	}
 	const char *said = world_said();
 	check_equal(count(said, "\n"), 1);
-	check_equal(count(said, "Not a directory; jobs only wait"), 1);
+	check_equal(count(said, "Not a directory; jobs wait until"), 1);
 	root_world_close();
 }
 

@@ -420,7 +420,7 @@ first_alone() {
 		  b: {args: [1, 2], run: ": {}", memory: 1M, needs: a}
 	END
 	run_fairpar --memory=auto -f m.yaml
-	assert_eq "$(grep -c 'no cgroup v2 is delegated to fairpar; jobs only wait' <<<"$stderr")" 1
+	assert_eq "$(grep -c 'no cgroup v2 is delegated to fairpar; jobs wait until' <<<"$stderr")" 1
 }
 
 @test "--memory=auto: the memory of a manifest is taken as it is" {

@@ -47,11 +47,7 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 		} else {
 			template_expand(job->spec->tag, &x, &raw);
 		}
-		if (isatty(STDOUT_FILENO)) {
-			buf_add_escaped(&tag, buf_str(&raw), raw.len, SIZE_MAX);
-		} else {
-			buf_add(&tag, buf_str(&raw), raw.len);
-		}
+		buf_add_for(&tag, STDOUT_FILENO, buf_str(&raw), raw.len);
 		buf_addc(&tag, '\t');
 	}
 	// what is no item (order 0) has no rank in the order

@@ -3,6 +3,7 @@
 #include "exec/submission.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "state/dag_node.h"
 #include "state/publish.h"
 #include "record/record.h"
@@ -33,11 +34,7 @@ void item_read(struct item_view *ret_view, const void *data, size_t size) {
 	memcpy(&view.item, args, sizeof(view.item));
 	args += sizeof(view.item);
 	if (view.item.bad) {
-		end = args;
-		for (uint32_t i = 0; i < view.item.nargs; ++i) {
-			end += strlen(end) + 1;
-		}
-		view.reason = end; // behind the arguments
+		view.reason = end = strings_skip(args, view.item.nargs); // behind the arguments
 	}
 	view.record = (struct record){.args = args, .size = (size_t)(end - args), .nargs = view.item.nargs};
 	*ret_view = view;

@@ -148,8 +148,7 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 static void show_queue(void *arg, const struct queue_view *view) {
 	struct explain_lines *lines = arg;
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
-	buf_printf(&line, "batch '%s': %llu queued, %llu running; ", text_shows(view->name), (unsigned long long)view->queued,
-	           (unsigned long long)view->running);
+	buf_printf(&line, "batch '%s': %llu queued, %llu running; ", text_shows(view->name), ull(view->queued), ull(view->running));
 	add_reason(&line, lines->run, view);
 	add_line(lines, &line);
 }
@@ -162,7 +161,7 @@ static void show_wait(struct explain_lines *lines, const struct event_wait *wait
 	} else if (wait->why == WHY_NEEDS) {
 		buf_printf(&line, "batch '%s': waits for %s", batch, what);
 	} else if (wait->number > 0) {
-		buf_printf(&line, "job %s#%llu: waits for %s", batch, (unsigned long long)wait->number, what);
+		buf_printf(&line, "job %s#%llu: waits for %s", batch, ull(wait->number), what);
 	} else {
 		buf_printf(&line, wait->why == WHY_SUSPEND ? "stopped: %s" : "no job starts: %s", what);
 	}
@@ -181,7 +180,7 @@ static void print_gates(const struct run *run) {
 	pool_each_queue(run->pool, count_next, &n);
 	gate_add_reason(run->gate, &what);
 	if (n > 0 && what.len > 0 && atomic_load_relaxed(&run->all_read)) {
-		diag_note("%llu job%s: %s", (unsigned long long)n, n == 1 ? " waits" : "s wait", buf_str(&what));
+		diag_note("%llu job%s: %s", ull(n), n == 1 ? " waits" : "s wait", buf_str(&what));
 	} else if (n > 0 && what.len > 0) { // the number of jobs is not known: only items that were read ahead are queued
 		diag_note("no job starts: %s", buf_str(&what));
 	}

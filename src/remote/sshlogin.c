@@ -50,10 +50,6 @@ struct sshlogin *sshlogins_find(const struct sshlogins *list, const char *name) 
 	return NULL;
 }
 
-static void list_append(struct sshlogins *list, const struct sshlogin *login) {
-	*NEW_ELEMENT(list->logins, list->n, list->cap) = *login;
-}
-
 bool sshlogins_has_remote(const struct sshlogins *list) {
 	for (size_t i = 0; i < list->n; i++) {
 		if (list->logins[i].kind != SSHLOGIN_LOCAL) {
@@ -268,7 +264,7 @@ static void list_add(struct sshlogins *list, struct sshlogin *login) {
 		return;
 	}
 	group_add(&login->groups, login->name, strlen(login->name)); // each machine is a group of its own
-	list_append(list, login);
+	*NEW_ELEMENT(list->logins, list->n, list->cap) = *login;
 }
 
 // Adds the machine of the text, which has no blanks around it. Returns 0, or -1 with *ret_why (static).
@@ -407,7 +403,7 @@ int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus
 	name = name ? name : rest.data;
 	struct sshlogin login = {.kind = SSHLOGIN_LAUNCH, .cpus = cpus, .name = xstrdup(name), .host = xstrdup(name), .command = xstrdup(text)};
 	group_add(&login.groups, name, strlen(name));
-	list_append(list, &login);
+	*NEW_ELEMENT(list->logins, list->n, list->cap) = login;
 	return 0;
 }
 

@@ -112,10 +112,7 @@ static char *keep(struct run_stats *stats, const char *text) {
 }
 
 static void note_start(struct run_stats *stats, const struct event_run_start *event, uint64_t at) {
-	const char *end = event->argv;
-	for (uint32_t i = 0; i < event->nargv; ++i) {
-		end += strlen(end) + 1;
-	}
+	const char *end = strings_skip(event->argv, event->nargv);
 	stats->run = (struct event_run_start){
 		.run = keep(stats, event->run), .version = keep(stats, event->version), .host = keep(stats, event->host),
 		.cwd = keep(stats, event->cwd), .name = keep(stats, event->name), .nargv = event->nargv,

@@ -7,7 +7,6 @@
 #include "base/units.h"
 #include "report/attempts.h"
 
-
 enum {
 	SLOWEST = 3,            // slowest jobs that are named
 	NAME_COLUMNS = 30,

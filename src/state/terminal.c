@@ -86,11 +86,7 @@ static bool read_answer(const struct terminal *terminal, struct buf *answer) {
 
 bool terminal_confirm(struct run *run, const char *command) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	if (isatty(STDERR_FILENO)) {
-		buf_add_escaped(&text, command, strlen(command), SIZE_MAX);
-	} else {
-		buf_adds(&text, command);
-	}
+	buf_add_for(&text, STDERR_FILENO, command, strlen(command));
 	buf_adds(&text, " ?...");
 	screen_enter(STDERR_FILENO);
 	screen_begin_line();

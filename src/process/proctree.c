@@ -99,12 +99,17 @@ struct stat_fields {
 	unsigned long long start; // in ticks since boot: with the pid, it tells one process from all others
 };
 
+// Appends the file of that name in /proc/PID. Returns false if this process may not read it (proc(5)), or if that process has gone.
+static bool read_of(pid_t pid, const char *name, struct buf *text) {
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%ld/%s", (long)pid, name);
+	return proc_read(AT_FDCWD, path, text) == 0;
+}
+
 // Returns false if there is no such process.
 static bool read_stat(pid_t pid, struct stat_fields *ret_stat) {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	const char *name_end = proc_read(AT_FDCWD, path, &text) == 0 ? strrchr(buf_str(&text), ')') : NULL;
+	const char *name_end = read_of(pid, "stat", &text) ? strrchr(buf_str(&text), ')') : NULL;
 	long parent, group;
 	unsigned long long used[4];
 	bool ok = name_end && sscanf(name_end, ") %c %ld %ld %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %ld %*d %llu",
@@ -185,11 +190,9 @@ uint64_t proctree_memory(pid_t root) {
 	uint64_t pages = 0;
 	proctree_add_tree(&tree, root);
 	for (size_t i = 0; i < tree.n; ++i) {
-		char path[64];
 		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-		snprintf(path, sizeof(path), "/proc/%ld/statm", (long)tree.pids[i]);
-		unsigned long long size, resident, shared; // statm of proc(5), in pages; it cannot be read once the process has gone
-		if (proc_read(AT_FDCWD, path, &text) == 0
+		unsigned long long size, resident, shared; // statm of proc(5), in pages
+		if (read_of(tree.pids[i], "statm", &text)
 		    && sscanf(buf_str(&text), "%llu %llu %llu", &size, &resident, &shared) == 3 && resident > shared) {
 			pages += resident - shared;
 		}
@@ -293,24 +296,17 @@ void pidfd_set_signal(const struct pidfd_set *set, int signal) {
 	}
 }
 
-// Reads the environment of the process. Returns false if this process may not (proc(5)), or if that process has gone.
-static bool read_environ(pid_t pid, struct buf *environment) {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
-	return proc_read(AT_FDCWD, path, environment) == 0;
-}
-
 static bool is_marked(pid_t pid, const void *arg) {
 	const struct marked *marked = arg;
 	FP_CLEANUP(buf_fini) struct buf environment = BUF_INIT;
-	return is_in_session(pid, &marked->session) && read_environ(pid, &environment)
+	return is_in_session(pid, &marked->session) && read_of(pid, "environ", &environment)
 		&& memmem(buf_str(&environment), environment.len, marked->cookie, strlen(marked->cookie) + 1);
 }
 
 char *proctree_variable(pid_t pid, const char *name) {
 	FP_CLEANUP(buf_fini) struct buf environment = BUF_INIT;
 	size_t len = strlen(name);
-	if (!read_environ(pid, &environment)) {
+	if (!read_of(pid, "environ", &environment)) {
 		return NULL;
 	}
 	const char *at = buf_str(&environment), *end = at + environment.len;

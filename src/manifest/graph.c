@@ -163,7 +163,6 @@ static void check_cycles(struct loader *loader) {
 }
 
 void load_graph(struct loader *loader) {
-	bool has_edges = false;
 	for (size_t i = 0; i < loader->manifest->nbatches && !diagnostics_are_full(loader->diagnostics); ++i) {
 		struct found found;
 		keys_find(loader->pairs[i].value, IN_BATCH, NULL, NULL, &found);
@@ -173,12 +172,9 @@ void load_graph(struct loader *loader) {
 		if (found.at[KEY_EMITS]) {
 			loader->manifest->batches[i].emits = resolve(loader, &key_table[KEY_EMITS], found.at[KEY_EMITS]);
 		}
-		has_edges = has_edges || found.at[KEY_NEEDS] || found.at[KEY_EMITS];
 	}
-	if (has_edges) {
-		list_feeders(loader->manifest);
-		check_cycles(loader);
-	}
+	list_feeders(loader->manifest);
+	check_cycles(loader);
 }
 
 // ---- selecting ----

@@ -34,16 +34,6 @@ static enum semaphore_result acquire_until(struct semaphore *semaphore, const st
 	return options->sem.waits ? semaphore_wait(semaphore, deadline, error) : semaphore_take(semaphore, limit, deadline, error);
 }
 
-// Says how many processes hold the semaphore and how many wait before this one. Returns 0, or -1 with a message in *error.
-static int say_wait(struct semaphore *semaphore, const char *name, struct buf *error) {
-	unsigned holding, waiting;
-	if (semaphore_ahead(semaphore, &holding, &waiting, error) != 0) {
-		return -1;
-	}
-	diag_note("waits for semaphore '%s': %u running, %u waiting before this command", text_shows(name), holding, waiting);
-	return 0;
-}
-
 // Waits for the semaphore (--wait) or takes a place in it, of which there are `limit`. Returns 0; or, after a message, the exit
 // status: EXIT_GAVE_UP if the semaphore was not free in time and the options say to give up then, or EXIT_TROUBLE.
 static int acquire(struct semaphore *semaphore, const struct options *options, unsigned limit, struct buf *error) {
@@ -52,7 +42,12 @@ static int acquire(struct semaphore *semaphore, const struct options *options, u
 	uint64_t slow = options->given[OPT_QUIET] ? TIME_NEVER : now_ns() + SLOW; // not options->quiet: a semaphore always sets that
 	enum semaphore_result result = acquire_until(semaphore, options, limit, time_earlier(deadline, slow), error);
 	if (result == SEMAPHORE_TIMED_OUT && slow < deadline) {
-		result = say_wait(semaphore, sem->name, error) == 0 ? acquire_until(semaphore, options, limit, deadline, error) : SEMAPHORE_ERROR;
+		unsigned holding, waiting;
+		if (semaphore_ahead(semaphore, &holding, &waiting, error) != 0) {
+			return report(error);
+		}
+		diag_note("waits for semaphore '%s': %u running, %u waiting before this command", text_shows(sem->name), holding, waiting);
+		result = acquire_until(semaphore, options, limit, deadline, error);
 	}
 	if (result == SEMAPHORE_TIMED_OUT) {
 		diag_warn("semaphore '%s' was not free within %g s: %s", text_shows(sem->name), (double)sem->timeout / (double)NS_PER_S,

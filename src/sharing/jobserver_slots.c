@@ -233,8 +233,9 @@ int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which) {
 
 // ---- life ----
 
-static struct jobserver_slots *open_slots(void) {
+static struct jobserver_slots *open_slots(const struct jobserver *jobserver) {
 	struct jobserver_slots *slots = NEW(struct jobserver_slots);
+	slots->jobserver = *jobserver;
 	mutex_init(&slots->lock, LOCK_JOBSERVER);
 	slots->bare_flags = jobserver_set_flags(getenv("MAKEFLAGS"), NULL);
 	return slots;
@@ -257,17 +258,9 @@ static bool is_below_a_run(void) {
 static struct jobserver_slots *connect_by(const char *variable, struct jobserver_flags *ret_flags, int *ret_error) {
 	struct jobserver jobserver;
 	jobserver_parse(getenv(variable), ret_flags);
-	*ret_error = 0;
-	if (ret_flags->form == JOBSERVER_NONE) {
-		return NULL;
-	}
-	if (jobserver_connect(ret_flags, &jobserver) != 0) {
-		*ret_error = errno;
-		return NULL;
-	}
-	struct jobserver_slots *slots = open_slots();
-	slots->jobserver = jobserver;
-	return slots;
+	bool is_named = ret_flags->form != JOBSERVER_NONE, is_open = is_named && jobserver_connect(ret_flags, &jobserver) == 0;
+	*ret_error = is_named && !is_open ? errno : 0;
+	return is_open ? open_slots(&jobserver) : NULL;
 }
 
 static char *say_why(const struct jobserver_flags *flags, int error) {
@@ -333,8 +326,7 @@ struct jobserver_slots *jobserver_slots_serve(const struct options *options, str
 	if (jobserver_server_open(options, context, dir, &jobserver) != 0) {
 		return NULL;
 	}
-	struct jobserver_slots *slots = open_slots();
-	slots->jobserver = jobserver;
+	struct jobserver_slots *slots = open_slots(&jobserver);
 	slots->serves = true;
 	if (in_shared_pool && !(slots->spare = jobserver_spare_open(options, &slots->jobserver))) {
 		jobserver_slots_close(slots);

@@ -308,8 +308,7 @@ void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
 		case CLIENT_RENEWED:
 			more -= (int)forget_free(leases, 0);
 			ret_changes->renewed = true;
-			ret_changes->slots = client_state(leases->client)->slots;
-			break;
+			// fall through
 		case CLIENT_SLOTS:
 			ret_changes->slots = client_state(leases->client)->slots;
 			ret_changes->why = client_state(leases->client)->why;

@@ -539,8 +539,7 @@ void client_set_process(struct client *client, uint64_t number, pid_t pid, int p
 }
 
 void client_release(struct client *client, uint64_t number) {
-	forget_held(client, number);
-	send_frame(client, FRAME_RELEASE, number, 0, 0);
+	client_release_and_want(client, number, client->said.wanted);
 }
 
 void client_release_and_want(struct client *client, uint64_t number, unsigned n) {

@@ -300,17 +300,13 @@ static enum semaphore_result hold(struct semaphore *s, struct buf *error) {
 	return result == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
 }
 
-// Gets in line: makes the file of this process, with a number above all others. The semaphore stays locked, also after an error.
-static int line_up(struct semaphore *s, char kind, struct buf *error) {
-	FP_CLEANUP(others_fini) struct others others = {0};
-	if (list_others(s, &others, error) != 0) {
-		return -1;
-	}
-	if (others.last == UINT_MAX) {
+// Gets in line: makes the file of this process, with a number above `last`, the greatest of all. The semaphore is locked.
+static int line_up(struct semaphore *s, char kind, unsigned last, struct buf *error) {
+	if (last == UINT_MAX) {
 		buf_printf(error, "semaphore: '%s' has no more numbers", text_shows(buf_str(&s->path)));
 		return -1;
 	}
-	return make_file(s, kind, others.last + 1, error);
+	return make_file(s, kind, last + 1, error);
 }
 
 // Keeps in `others` only the processes that this one waits for. If this process waits in the queue: only the next one in front of it, so that
@@ -339,12 +335,13 @@ static bool keep_awaited(const struct semaphore *s, struct others *others) {
 // Gets in line, unless this process is there already, and waits until it is first and fewer than `limit` others are left to wait for. The
 // semaphore is locked then.
 static enum semaphore_result await(struct semaphore *s, char kind, unsigned limit, uint64_t deadline, struct buf *error) {
-	enum semaphore_result result = s->fd >= 0 || line_up(s, kind, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
+	enum semaphore_result result = SEMAPHORE_DONE;
 	for (bool done = false; result == SEMAPHORE_DONE && !done;) {
 		FP_CLEANUP(others_fini) struct others others = {0};
-		result = list_others(s, &others, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
+		bool is_in_line = list_others(s, &others, error) == 0 && (s->fd >= 0 || line_up(s, kind, others.last, error) == 0);
+		result = is_in_line ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
 		done = keep_awaited(s, &others) && others.n < limit;
-		if (result == SEMAPHORE_DONE && !done) {
+		if (is_in_line && !done) {
 			result = sleep_unlocked(s, &others, deadline, error);
 		}
 	}

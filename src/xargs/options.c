@@ -207,25 +207,21 @@ static char parse_delimiter(struct xargs_options *options, const char *text) {
 	return codes[letter - letters];
 }
 
-// -L, -I and -n exclude each other: the last option counts, whose `name` the message shows.
-static void warn_exclusive(const char *before, const char *name) {
-	diag_note("warning: options --%s and %s are mutually exclusive, ignoring previous --%s value", before, name, before);
-}
-
-// Takes back the other two of -L, -I and -n, with a warning. `name` is the new option, `keep` its field.
-static void exclude(struct xargs_options *options, const char *name, const void *keep) {
-	if (options->limits.lines > 0 && keep != &options->limits.lines) {
-		warn_exclusive("max-lines", name);
-		options->limits.lines = 0;
+// Takes back -L, -n and -I, of which the last option counts; with a warning if another option than the new one was given. `name` is
+// what the warning calls the new option, `field` is its field, which the caller sets.
+static void exclude(struct xargs_options *options, const char *name, const void *field) {
+	const struct { const void *field; const char *name; bool is_given; } all[] = {
+		{&options->limits.lines, "max-lines", options->limits.lines > 0},
+		{&options->limits.args, "max-args", options->limits.args > 0},
+		{&options->replace, "replace", options->replace},
+	};
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); ++i) {
+		if (all[i].is_given && all[i].field != field) {
+			diag_note("warning: options --%s and %s are mutually exclusive, ignoring previous --%s value", all[i].name, name, all[i].name);
+		}
 	}
-	if (options->limits.args > 0 && keep != &options->limits.args) {
-		warn_exclusive("max-args", name);
-		options->limits.args = 0;
-	}
-	if (options->replace && keep != &options->replace) {
-		warn_exclusive("replace", name);
-		options->replace = NULL;
-	}
+	options->limits.lines = options->limits.args = 0;
+	options->replace = NULL;
 }
 
 static void set_lines(struct xargs_options *options, int key, const char *value) {

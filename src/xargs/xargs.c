@@ -51,7 +51,6 @@ struct xargs_input {
 	struct xargs_items items;
 	bool has_line;             // items.pack is the line of the next command
 	bool has_ended;            // there are no more lines
-	bool is_closed;            // the queue is closed, too
 	bool has_failed;           // exit status 1
 };
 
@@ -68,7 +67,7 @@ struct xargs_run {
 	atomic_int stop_code;      // exit status that a job has stopped the run with, or 0
 
 	struct xargs_input input;  // used only by the worker that makes the next line
-	atomic_uint unstarted;     // how many lines have no process yet, plus 1 as long as there may be more lines
+	atomic_uint unstarted;     // how many lines have no process yet, plus 1 as long as there may be more lines; 0: the queue is closed
 
 	mutex terminal;            // guards tty_fd; held from a question to its answer
 	int tty_fd;                // to read the answers from, or -1
@@ -256,7 +255,6 @@ static void end_input(struct xargs_run *run) {
 		}
 		input->has_failed = input->items.error || input->error;
 	}
-	input->is_closed = true;
 	pool_queue_close(run->pool, run->queue);
 }
 
@@ -692,7 +690,7 @@ static void xargs_close(struct xargs_run *run) {
 		signals_release();
 	}
 	if (run->pool) {
-		if (!run->input.is_closed) {
+		if (atomic_load(&run->unstarted) > 0) {
 			end_input(run);
 		}
 		pool_destroy(run->pool);

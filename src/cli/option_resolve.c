@@ -384,16 +384,8 @@ int options_resolve_manifest(struct options *o) {
 	if (option_conflicts_check(o) != 0) {
 		return -1;
 	}
-	if (!o->given[OPT_TERM_SEQ]) {
-		options_set_default_term_seq(o, "TERM,10000,KILL,25"); // a manifest's jobs are larger, and may take longer to clean up
-	}
 	resolve_output(o);
 	return 0;
-}
-
-void options_set_default_term_seq(struct options *options, const char *text) {
-	const char *error;
-	verify(term_seq_parse(text, &options->term_seq, &error) == 0);
 }
 
 // ---- semaphores ----

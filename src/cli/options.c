@@ -392,7 +392,6 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.pool.wait = TIME_NEVER,
 		.pool.weight = 1,
 	};
-	options_set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
 	struct parser parser = {.options = ret_options, .at = argv + (argc > 0 ? 1 : 0)};
 	ret_options->sem.is_on = argc > 0 && strcmp(path_base(argv[0]), "sem") == 0;
 	if (parse_options(&parser) != 0) {
@@ -401,6 +400,10 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 	enum mode mode = parser.done ? MODE_EXIT : parse_rest(&parser);
 	if (mode == MODE_EXIT) {
 		return mode;
+	}
+	if (!ret_options->given[OPT_TERM_SEQ]) { // a manifest's jobs are larger, and may take longer to clean up
+		const char *error, *text = ret_options->manifest ? "TERM,10000,KILL,25" : TERM_SEQ_DEFAULT;
+		verify(term_seq_parse(text, &ret_options->term_seq, &error) == 0);
 	}
 	if (mode == MODE_ERROR || option_files_check(ret_options, NULL, NULL) != 0) {
 		return MODE_ERROR;

@@ -97,9 +97,6 @@ enum option_id options_request(const struct options *options);
 // Checks the options of a request to a run, and the words behind them, which become options->command. Returns 0 or -1.
 int options_resolve_request(struct options *options, char *const *words);
 
-// Sets the --term-seq of a run without that option; the text must be valid for --term-seq.
-void options_set_default_term_seq(struct options *options, const char *text);
-
 // ---- help.c: what is printed from the option table ----
 
 // Append the texts of -h (a line for each everyday option), of --help, and of the help that is shown if there is nothing to run.

@@ -19,7 +19,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-// The signals to end a job with and the pauses after them: GNU parallel's --term-seq TERM,200,TERM,100,TERM,50,KILL,25.
+// The signals to end a job with and the pauses after them, as in --term-seq; the default is GNU parallel's.
+#define TERM_SEQ_DEFAULT "TERM,200,TERM,100,TERM,50,KILL,25"
 struct term_seq {
 	struct { int signal; unsigned pause_ms; } steps[16];
 	unsigned nsteps;
@@ -41,7 +42,7 @@ uint64_t term_seq_length(const struct term_seq *seq);
 // ---- the table of running children; one for the run ----
 
 // Makes the table, and makes this process the subreaper of its descendants (prctl(2)). Called after signals_open() and
-// context_raise_nofile(). Copies `seq`; NULL: GNU parallel's sequence. `context` (or NULL): its environment, which all jobs inherit, gets a
+// context_raise_nofile(). Copies `seq`; NULL: TERM_SEQ_DEFAULT. `context` (or NULL): its environment, which all jobs inherit, gets a
 // variable with a random value, the cookie, by which processes are found that the jobs have left behind (process/guardian.h). `wake_fd` (or -1)
 // wakes the event loop (wakeup_post()) when guardian_fd() has changed, or when the end of a child begins. If this process ends by diag_die(), the
 // children are killed. The caller owns the table.

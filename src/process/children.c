@@ -111,12 +111,8 @@ struct children *children_create(const struct term_seq *seq, struct context *con
 	list_init(&children->starting);
 	list_init(&children->list);
 	const char *error;
-	if (seq && seq->nsteps > 0) {
-		children->seq = *seq;
-		seq_finish(&children->seq);
-	} else {
-		verify(term_seq_parse("TERM,200,TERM,100,TERM,50,KILL,25", &children->seq, &error) == 0);
-	}
+	verify(term_seq_parse(TERM_SEQ_DEFAULT, &children->seq, &error) == 0);
+	children->seq = seq ? *seq : children->seq;
 	children->wake_fd = wake_fd;
 	guardian_init(&children->guardian);
 	if (context) {

@@ -414,7 +414,7 @@ static int run_single(struct client *client, const struct options *options, uint
 	}
 	if (client) {
 		if (isatty(STDERR_FILENO)) {
-			screen_open(STDERR_FILENO, NULL, NULL);
+			screen_open(NULL, NULL);
 		}
 		client_want(client, 1, (unsigned)options->pool.width);
 		awaited = await_lease(client, options, deadline, signal_fd, &lease);

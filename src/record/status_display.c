@@ -508,7 +508,7 @@ int status_display_open(struct run *run) {
 	struct status_display *display = NEW(struct status_display);
 	display->run = run;
 	if (!choose(display)) {
-		screen_open_quiet(STDERR_FILENO);
+		screen_open_quiet();
 		free(display);
 		return 0;
 	}
@@ -521,9 +521,9 @@ int status_display_open(struct run *run) {
 		return -1;
 	}
 	if (display->how == SHOWS_LINE) {
-		screen_open(STDERR_FILENO, on_cleared, display);
+		screen_open(on_cleared, display);
 	} else {
-		screen_open_quiet(STDERR_FILENO);
+		screen_open_quiet();
 	}
 	return 0;
 }

@@ -29,7 +29,6 @@ static atomic_bool is_open;
 static struct {
 	mutex lock;
 	cond free;             // signalled when `busy` is cleared
-	int fd;
 	bool disturbed[3];     // the own lines are erased before anything is written to this descriptor (screen_enter())
 	bool moves_cursor[3];  // what is written to this descriptor ends up on the terminal at once, so its last byte tells where the cursor is
 	bool busy;
@@ -60,12 +59,11 @@ static void unlock(void) {
 	mutex_unlock(&screen.lock);
 }
 
-void screen_open(int fd, void (*changed)(void *arg), void *arg) {
+void screen_open(void (*changed)(void *arg), void *arg) {
 	struct stat out, own;
-	bool out_known = fstat(STDOUT_FILENO, &out) == 0, same = fstat(fd, &own) == 0 && out_known && own.st_rdev == out.st_rdev;
+	bool out_known = fstat(STDOUT_FILENO, &out) == 0, same = fstat(STDERR_FILENO, &own) == 0 && out_known && own.st_rdev == out.st_rdev;
 	bool out_is_tty = isatty(STDOUT_FILENO) == 1;
 	cond_init(&screen.free);
-	screen.fd = fd;
 	screen.changed = changed;
 	screen.arg = arg;
 	screen.disturbed[STDERR_FILENO] = screen.moves_cursor[STDERR_FILENO] = true;
@@ -74,9 +72,9 @@ void screen_open(int fd, void (*changed)(void *arg), void *arg) {
 	atomic_store_release(&is_open, true); // pairs with the acquire in disturbs()
 }
 
-void screen_open_quiet(int fd) {
-	if (isatty(fd) == 1) {
-		screen_open(fd, NULL, NULL); // `wants` is never set, so `changed` is never called
+void screen_open_quiet(void) {
+	if (isatty(STDERR_FILENO) == 1) {
+		screen_open(NULL, NULL); // `wants` is never set, so `changed` is never called
 		screen.disturbed[STDOUT_FILENO] = screen.moves_cursor[STDOUT_FILENO]; // writes to a pipe need no care, as there are no own lines
 	}
 }
@@ -96,7 +94,7 @@ static void put_locked(const struct buf *bytes) {
 	screen.busy = true;
 	unlock();
 	int error = errno;
-	(void)!write_limited(screen.fd, buf_str(bytes), bytes->len);
+	(void)!write_limited(STDERR_FILENO, buf_str(bytes), bytes->len);
 	errno = error;
 	lock();
 	screen.busy = false;
@@ -123,13 +121,13 @@ static void clear_locked(const char *last) {
 }
 
 bool screen_is_in_background(void) {
-	pid_t group = tcgetpgrp(screen.fd);
+	pid_t group = tcgetpgrp(STDERR_FILENO);
 	return group >= 0 && group != getpgrp(); // -1: the terminal is not that of this session, so it has no foreground for this process
 }
 
 // Returns whether the terminal takes bytes. One that was stopped (Ctrl-S) does not, and a drawing does not wait for it.
 static bool takes_bytes(void) {
-	struct pollfd room = {.fd = screen.fd, .events = POLLOUT};
+	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
 	return poll(&room, 1, 0) == 1 && (room.revents & POLLOUT);
 }
 
@@ -282,7 +280,7 @@ int screen_say(const void *mem, size_t len) {
 void screen_echoed(void) {
 	struct termios settings;
 	const tcflag_t echo = ECHO | ECHOCTL;
-	if (!disturbs(STDERR_FILENO) || tcgetattr(screen.fd, &settings) != 0 || (settings.c_lflag & echo) != echo) {
+	if (!disturbs(STDERR_FILENO) || tcgetattr(STDERR_FILENO, &settings) != 0 || (settings.c_lflag & echo) != echo) {
 		return;
 	}
 	lock();

@@ -14,14 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Makes `fd` (stderr, a terminal) the screen. Before writes to stdout the own lines are erased, unless stdout is a regular file or
+// Makes stderr, a terminal, the screen. Before writes to stdout the own lines are erased, unless stdout is a regular file or
 // a device that is no terminal; a pipe counts as the terminal, since its reader may write there. `changed` is called when the own
 // lines were erased and have to be drawn again: from any thread, and it must not block. To be called before other threads write.
-void screen_open(int fd, void (*changed)(void *arg), void *arg);
+void screen_open(void (*changed)(void *arg), void *arg);
 
-// Makes `fd` (stderr) the screen if it is a terminal, without own lines: so that screen_say() knows where the cursor is. To be
+// Makes stderr the screen if it is a terminal, without own lines: so that screen_say() knows where the cursor is. To be
 // called before other threads write.
-void screen_open_quiet(int fd);
+void screen_open_quiet(void);
 
 // Erases the own lines and gives the screen up. To be called when no other thread writes.
 void screen_close(void);

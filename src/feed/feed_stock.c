@@ -92,7 +92,7 @@ void stock_take(struct stock *stock, const struct pack_limits *limits, uint64_t 
 		uint32_t n = most - ret_pack->nitems < part->nitems ? (uint32_t)(most - ret_pack->nitems) : part->nitems;
 		uint32_t nargs = ret_pack->record.nargs + (n < part->nitems ? n : part->nargs);
 		size += part->measured;
-		if (part->reason > 0 || (ret_pack->nitems > 0 && !packs_fit(limits, nargs, size))) {
+		if (part->reason > 0 || (ret_pack->nitems > 0 && !packs_fit(limits, nargs, size, /* is_alone */ false))) {
 			break;
 		}
 		take_items(stock, n, ret_pack);

@@ -2,6 +2,7 @@
 
 #include "modes/modes.h"
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"
@@ -93,7 +94,7 @@ static const char *log_name(const struct options *options) {
 // Reads the log for the first time, and prints what the options ask for. Returns 0, or -1 after a message.
 static int print(const struct options *options, int fd) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	struct run_stats *stats = stats_new();
+	struct run_stats *stats = NEW(struct run_stats);
 	int result = log_read(fd, log_name(options), stats_on_event, stats, /* with_messages */ true);
 	if (result == 0) {
 		bool explains = options->given[OPT_EXPLAIN];

@@ -198,7 +198,7 @@ static int draw(struct drawing *drawing, const struct options *options, int fd) 
 }
 
 int pictures_draw(const struct options *options, int fd, const char *name, bool with_messages) {
-	struct drawing drawing = {.name = name, .stats = stats_new()};
+	struct drawing drawing = {.name = name, .stats = NEW(struct run_stats)};
 	first_pass_init(&drawing.first_pass);
 	int result = log_read(fd, name, on_first_reading, &drawing, with_messages);
 	first_pass_finish(&drawing.first_pass);

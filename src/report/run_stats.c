@@ -41,10 +41,6 @@ static uint64_t histogram_median(const struct histogram *histogram) {
 
 // ---- what is kept ----
 
-struct run_stats *stats_new(void) {
-	return NEW(struct run_stats);
-}
-
 void stats_free(struct run_stats *stats) {
 	if (!stats) {
 		return;

@@ -96,8 +96,7 @@ struct run_stats {
 	double capacity;        // slots × nanoseconds up to `slots_since`
 };
 
-// Empty statistics; the caller frees them with stats_free().
-struct run_stats *stats_new(void);
+// Frees the statistics, which the caller has made by NEW(); zeroed statistics are empty.
 void stats_free(struct run_stats *stats);
 
 // Appends how many slots there were: "1 slot", "8 slots", or "2 to 64 slots".

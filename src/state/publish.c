@@ -50,7 +50,7 @@ struct publisher {
 void publish_open(struct run *run) {
 	run->publisher = NEW(struct publisher);
 	mutex_init(&run->publisher->lock, LOCK_PUBLISHER);
-	run->publisher->stats = stats_new();
+	run->publisher->stats = NEW(struct run_stats);
 }
 
 void publish_subscribe(struct run *run, event_fn *fn, void *arg, bool wants_output) {

@@ -40,7 +40,7 @@ static size_t command_length(const struct pack_limits *limits, size_t size) {
 	return (size_t)(limits->fixed + (ptrdiff_t)size);
 }
 
-static bool fits(const struct pack_limits *limits, uint32_t nargs, size_t size, bool is_alone) {
+bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size, bool is_alone) {
 	size_t length = command_length(limits, size);
 	size_t pointers = nargs * (limits->each / 2) * sizeof(char *); // an upper bound: each word has at least a byte, and a blank or NUL
 	bool has_room = limits->room == 0 || length + pointers <= limits->room;
@@ -99,12 +99,12 @@ enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, 
 		return PACK_TAKEN;
 	}
 	size_t size = size_of(limits, record, pack->nargs, seq);
-	if (fits(limits, pack->nargs + record->nargs, pack->size + size, pack->nitems == 0)) {
+	if (packs_fit(limits, pack->nargs + record->nargs, pack->size + size, pack->nitems == 0)) {
 		append(pack, limits, record, 1);
 		pack->size += size;
 		return PACK_TAKEN;
 	}
-	if (counts && !fits(limits, record->nargs, size, /* is_alone */ true)) {
+	if (counts && !packs_fit(limits, record->nargs, size, /* is_alone */ true)) {
 		mark_bad(pack, limits, record, too_long);
 		return PACK_TAKEN;
 	}
@@ -118,7 +118,7 @@ enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, 
 size_t packs_join_size(const struct pack_limits *limits) {
 	enum { MOST = 4096, LEAST = 64, LONGER = 8 }; // LONGER: quotes for a shell make an item at most so many times as long
 	size_t most = limits->fills || limits->chars / 16 > MOST ? MOST : limits->chars / 16;
-	while (most >= LEAST && !packs_fit(limits, (uint32_t)most, LONGER * most * limits->each / 2)) {
+	while (most >= LEAST && !packs_fit(limits, (uint32_t)most, LONGER * most * limits->each / 2, /* is_alone */ false)) {
 		most /= 2;
 	}
 	bool are_lists = !limits->template || template_has(limits->template, TEMPLATE_HAS_ONLY_LISTS);
@@ -128,7 +128,7 @@ size_t packs_join_size(const struct pack_limits *limits) {
 bool packs_measure(const struct pack_limits *limits, const struct record *record, uint64_t seq, uint32_t *ret_size,
                    const char **ret_bad) {
 	size_t size = size_of(limits, record, /* before */ 0, seq);
-	if (!fits(limits, record->nargs, size, /* is_alone */ true)) {
+	if (!packs_fit(limits, record->nargs, size, /* is_alone */ true)) {
 		*ret_bad = describe_length(limits, size);
 		return false;
 	}
@@ -136,14 +136,10 @@ bool packs_measure(const struct pack_limits *limits, const struct record *record
 	return true;
 }
 
-bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size) {
-	return fits(limits, nargs, size, /* is_alone */ false);
-}
-
 bool packs_add_all(struct pack *pack, const struct pack_limits *limits, const struct record *record, uint64_t seq) {
 	size_t size = size_of(limits, record, pack->nargs, seq);
 	bool are_few = limits->items == 0 || pack->nitems + record->nargs <= limits->items;
-	if (pack->bad || !are_few || !packs_fit(limits, pack->nargs + record->nargs, pack->size + size)) {
+	if (pack->bad || !are_few || !packs_fit(limits, pack->nargs + record->nargs, pack->size + size, /* is_alone */ false)) {
 		return false;
 	}
 	append(pack, limits, record, record->nargs);

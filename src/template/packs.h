@@ -85,4 +85,5 @@ bool packs_measure(const struct pack_limits *limits, const struct record *record
                    const char **ret_bad);
 
 // Returns true if a job may have `nargs` arguments that add `size` bytes to its command, as packs_measure() has measured them.
-bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size);
+// `is_alone`: they are the arguments of one record.
+bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size, bool is_alone);

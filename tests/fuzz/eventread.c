@@ -39,7 +39,7 @@ static void check_text(const struct buf *text) {
 }
 
 static int read_log(int fd, struct told *told, struct buf *messages) {
-	told->stats = stats_new();
+	told->stats = NEW(struct run_stats);
 	int result = eventread(fd, "log", tell, told, messages);
 	stats_finish(told->stats, told->stats->last);
 	verify(told->stats->busy >= 0 && told->stats->busy <= 1);

@@ -217,7 +217,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		return 0;
 	}
 	struct palette palette;
-	struct drawing drawing = {.stats = stats_new()};
+	struct drawing drawing = {.stats = NEW(struct run_stats)};
 	first_pass_init(&drawing.first_pass);
 	tell_run(&(struct bytes){data, data + size}, tell_first_pass, &drawing);
 	first_pass_finish(&drawing.first_pass);

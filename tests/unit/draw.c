@@ -33,7 +33,7 @@ static void take_trace(void *arg, const char *text, size_t len) {
 }
 
 static void sample_make(struct sample *sample, void (*tell)(event_fn *fn, void *arg)) {
-	*sample = (struct sample){.stats = stats_new(), .trace = BUF_INIT};
+	*sample = (struct sample){.stats = NEW(struct run_stats), .trace = BUF_INIT};
 	first_pass_init(&sample->first_pass);
 	tell(tell_first_pass, sample);
 	first_pass_finish(&sample->first_pass);

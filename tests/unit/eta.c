@@ -2,6 +2,7 @@
 
 #include "report/status_line.h"
 
+#include "base/alloc.h"
 #include "base/sync.h"
 
 #include "test.h"
@@ -22,7 +23,7 @@ static void tell(struct event event, uint64_t s) {
 }
 
 static void begin(void) {
-	stats = stats_new();
+	stats = NEW(struct run_stats);
 	tell((struct event){.kind = EVENT_RUN_START, .u.run_start.slots = 2}, 0);
 }
 

@@ -216,7 +216,7 @@ static void test_measured(void) {
 		for (;; ++n) {
 			struct record record = one(args[n % 7]);
 			check(packs_measure(&limits, &record, n + 1, &size, &bad));
-			bool fits = packs_fit(&limits, n + 1, sum + size);
+			bool fits = packs_fit(&limits, n + 1, sum + size, /* is_alone */ false);
 			check_equal(fits, packs_add(&pack, &limits, &record, NULL, n + 1, &bad) == PACK_TAKEN);
 			if (!fits) {
 				break;
@@ -237,7 +237,7 @@ static void test_measured_too_long(void) {
 	struct record record = one(text);
 	check(packs_measure(&limits, &record, 1, &size, &bad)); // alone it is taken, but not with another one
 	check_equal(size, 100001);
-	check(!packs_fit(&limits, 2, 200001));
+	check(!packs_fit(&limits, 2, 200001, /* is_alone */ false));
 	memset(text, 'x', sizeof(text) - 1);
 	record = one(text);
 	check(!packs_measure(&limits, &record, 1, &size, &bad));
@@ -257,7 +257,7 @@ static void test_joined(void) {
 	}
 	struct record record = {.args = worst, .size = most - most % 2, .nargs = (uint32_t)(most / 2)};
 	check(packs_measure(&limits, &record, 1, &size, &bad)); // whatever is in it
-	check(packs_fit(&limits, record.nargs, size));
+	check(packs_fit(&limits, record.nargs, size, /* is_alone */ false));
 	limits.chars = 300;
 	check_equal(packs_join_size(&limits), 0);
 	tear_down();
@@ -283,7 +283,7 @@ static void test_added_together(void) {
 				struct record record = one(at);
 				taken = taken && packs_add(&singly, &limits, &record, NULL, 1, &bad) == PACK_TAKEN && singly.nitems > (uint32_t)i;
 			}
-			bool fits = taken && packs_fit(&limits, 6, singly.size);
+			bool fits = taken && packs_fit(&limits, 6, singly.size, /* is_alone */ false);
 			check_equal(packs_add_all(&pack, &limits, &all, 1), fits);
 			if (fits) {
 				check_equal(pack.nitems, 6);
@@ -309,8 +309,8 @@ static void test_fills(void) {
 	struct record record = one("1234567");
 	check(packs_measure(&limits, &record, 1, &size, &bad));
 	check_equal(size, 8);
-	check(packs_fit(&limits, 62000, 62000 * 8));
-	check(!packs_fit(&limits, 63000, 63000 * 8));
+	check(packs_fit(&limits, 62000, 62000 * 8, /* is_alone */ false));
+	check(!packs_fit(&limits, 63000, 63000 * 8, /* is_alone */ false));
 	check(packs_join_size(&limits) > 0);
 	static char text[140000];
 	memset(text, 'x', sizeof(text) - 1);

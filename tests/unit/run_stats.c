@@ -2,6 +2,7 @@
 
 #include "report/run_stats.h"
 
+#include "base/alloc.h"
 #include "base/sync.h"
 
 #include "test.h"
@@ -13,7 +14,7 @@ static struct run_stats *stats;
 static uint64_t origin = 7 * S + 123; // the clock may stand anywhere
 
 static void begin(unsigned slots) {
-	stats = stats_new();
+	stats = NEW(struct run_stats);
 	struct event event = {
 		.kind = EVENT_RUN_START,
 		.at = origin,
@@ -322,7 +323,7 @@ static void test_damage(void) {
 	check(stats->end == 0);
 	check(stats->busy == 0);
 	stats_free(stats);
-	stats = stats_new(); // without its beginning
+	stats = NEW(struct run_stats); // without its beginning
 	struct event event = ended("b", 1, 4 * S, 5 * S, OUTCOME_OK);
 	stats_on_event(stats, &event);
 	stats_finish(stats, 0);

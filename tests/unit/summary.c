@@ -2,6 +2,7 @@
 
 #include "report/run_stats.h"
 
+#include "base/alloc.h"
 #include "base/sync.h"
 #include "base/text.h"
 
@@ -16,7 +17,7 @@ static void tell(struct event event) {
 }
 
 static void begin(void) {
-	stats = stats_new();
+	stats = NEW(struct run_stats);
 	tell((struct event){.kind = EVENT_RUN_START, .at = S, .u.run_start = {.run = "R", .slots = 2}});
 }
 

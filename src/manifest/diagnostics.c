@@ -16,7 +16,6 @@ enum {
 void diagnostics_fini(struct diagnostics *diagnostics) {
 	arena_fini(&diagnostics->texts);
 	free(diagnostics->at);
-	*diagnostics = (struct diagnostics){.n = 0};
 }
 
 bool diagnostics_are_full(const struct diagnostics *diagnostics) {

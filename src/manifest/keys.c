@@ -185,7 +185,7 @@ static const struct { const char *wants, *schema; } key_types[] = {
 	[TYPE_BATCHES] = {"a mapping of names to batches", DEFINED("batches")},
 };
 
-const char *key_wants(const struct key *key, char *text, size_t size) {
+void key_wants(const struct key *key, char *text, size_t size) {
 	const char *wants = key_types[key->type].wants;
 	if (key->type != TYPE_INT) {
 		snprintf(text, size, "%s%s", wants, key->type == TYPE_CHOICE ? key->choices : "");
@@ -194,7 +194,6 @@ const char *key_wants(const struct key *key, char *text, size_t size) {
 	} else {
 		snprintf(text, size, "%s from %d to %d", wants, key->least, key->most);
 	}
-	return text;
 }
 
 // ---- the JSON Schema: the keys of the table, put into completions/skeleton.json ----

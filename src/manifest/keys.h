@@ -50,6 +50,5 @@ struct found {
 void keys_find(const struct node *map, enum key_scope scope, const char *batch, struct diagnostics *diagnostics,
                struct found *ret_found);
 
-// Writes what a value of that key must be ("a duration such as 90, 10m or 1h30m") into `text` of `size` bytes, and returns
-// `text`.
-const char *key_wants(const struct key *key, char *text, size_t size);
+// Writes what a value of that key must be ("a duration such as 90, 10m or 1h30m") into `text` of `size` bytes.
+void key_wants(const struct key *key, char *text, size_t size);

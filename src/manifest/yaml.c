@@ -56,12 +56,16 @@ static const char *find_mark(const struct yaml_reader *reader, const yaml_mark_t
 
 // ---- before libyaml ----
 
-static int refuse(struct yaml_reader *reader, size_t offset, const char *text, const char *hint) {
-	struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, diagnostics_span_of_byte(reader->diagnostics, offset), "%s", text);
+static int refuse_span(struct yaml_reader *reader, struct source_span span, const char *text, const char *hint) {
+	struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, span, "%s", text);
 	if (hint) {
 		diagnostic_hint(diagnostic, "%s", hint);
 	}
 	return -1;
+}
+
+static int refuse(struct yaml_reader *reader, size_t offset, const char *text, const char *hint) {
+	return refuse_span(reader, diagnostics_span_of_byte(reader->diagnostics, offset), text, hint);
 }
 
 static int check_encoding(struct yaml_reader *reader) {
@@ -195,15 +199,10 @@ static bool fits(const char *pattern, const char *text) {
 	return !pattern || (text && strncmp(text, pattern, strlen(pattern)) == 0);
 }
 
-static struct diagnostic *add_problem(struct yaml_reader *reader, bool at_context, const char *text, const char *hint) {
+static int add_problem(struct yaml_reader *reader, bool at_context, const char *text, const char *hint) {
 	const yaml_parser_t *parser = &reader->parser;
 	bool has_context = parser->context && at_context;
-	struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics,
-		span_of(has_context ? &parser->context_mark : &parser->problem_mark, NULL), "%s", text);
-	if (hint) {
-		diagnostic_hint(diagnostic, "%s", hint);
-	}
-	return diagnostic;
+	return refuse_span(reader, span_of(has_context ? &parser->context_mark : &parser->problem_mark, NULL), text, hint);
 }
 
 // Reports a bracket that ends a text inside { } or [ ] too early, as in {run: echo {}}, at the bracket's own span: the place
@@ -270,8 +269,7 @@ static int report_problem(struct yaml_reader *reader) {
 		return report_character(reader);
 	}
 	if (fits("while scanning a simple key", parser->context) && is_below_block(reader, &parser->context_mark)) {
-		add_problem(reader, true, "the text of '|' or '>' must be indented", "indent the text below 'run: |' deeper than 'run'");
-		return -1;
+		return add_problem(reader, true, "the text of '|' or '>' must be indented", "indent the text below 'run: |' deeper than 'run'");
 	}
 	if (report_start(reader) || report_bracket(reader)) {
 		return -1;
@@ -279,14 +277,12 @@ static int report_problem(struct yaml_reader *reader) {
 	for (size_t i = 0; i < sizeof(wordings) / sizeof(wordings[0]); ++i) {
 		const struct wording *wording = &wordings[i];
 		if (fits(wording->context, parser->context) && fits(wording->problem, parser->problem)) {
-			add_problem(reader, wording->at_context, wording->text, wording->hint);
-			return -1;
+			return add_problem(reader, wording->at_context, wording->text, wording->hint);
 		}
 	}
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	buf_printf(&text, "this is not YAML: %s", parser->problem ? parser->problem : "unknown error");
-	add_problem(reader, false, buf_str(&text), NULL);
-	return -1;
+	return add_problem(reader, false, buf_str(&text), NULL);
 }
 
 // ---- nodes ----

@@ -45,9 +45,7 @@ struct blockfeed {
 	struct header_rule *fronts[2]; // how the data, or each file, begins: [0] a line that is in no block, [1] the header; or NULL
 	int nfronts;             // for a stream: how many of `fronts` were looked for
 	struct buf header;
-	bool strip;              // --remove-rec-sep
-	bool drops;              // --no-run-if-empty: lines that are empty or all blanks are dropped
-	struct blanks blanks;    // for `drops`: the state of blanks_drop()
+	struct blanks blanks;    // for --no-run-if-empty, which drops lines that are empty or all blanks: the state of blanks_drop()
 	bool warned;
 	struct blocks blocks;
 
@@ -114,9 +112,10 @@ static ssize_t read_now(char *to, size_t want) {
 static ssize_t read_data(struct blockfeed *feed, size_t want) {
 	char piece[16 * 1024];
 	struct buf *data = &feed->data;
-	size_t most = !feed->drops || want < sizeof(piece) ? want : sizeof(piece);
-	ssize_t n = read_now(feed->drops ? piece : buf_reserve(data, most), most);
-	if (n < 0 || !feed->drops) {
+	bool drops = feed->config.options->input.skip_blank;
+	size_t most = !drops || want < sizeof(piece) ? want : sizeof(piece);
+	ssize_t n = read_now(drops ? piece : buf_reserve(data, most), most);
+	if (n < 0 || !drops) {
 		data->len += n > 0 ? (size_t)n : 0;
 		return n;
 	}
@@ -189,7 +188,7 @@ static enum data_status cut_block(struct blockfeed *feed, size_t len, struct blo
 		return DATA_FULL;
 	}
 	block->bytes = take_data(feed, len);
-	if (feed->strip) {
+	if (feed->config.options->remove_rec_sep) {
 		block_splitter_strip(feed->splitter, &block->bytes);
 	}
 	block->head = buf_str(&feed->header);
@@ -613,10 +612,9 @@ static int parts_open(struct blockfeed *feed) {
 static void stream_open(struct blockfeed *feed) {
 	struct stat stat;
 	const struct options *options = feed->config.options;
-	feed->drops = options->input.skip_blank;
 	off_t from = fstat(STDIN_FILENO, &stat) == 0 && S_ISREG(stat.st_mode) ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
-	bool is_simple = !options->cat && !feed->dealer && !feed->fronts[0] && !feed->fronts[1] && !feed->drops && !feed->strip
-		&& !options->regexp && options->lines == 0 && options->records == 0;
+	bool is_simple = !options->cat && !feed->dealer && !feed->fronts[0] && !feed->fronts[1] && !options->input.skip_blank
+		&& !options->remove_rec_sep && !options->regexp && options->lines == 0 && options->records == 0;
 	// no file that claims to be larger than it is (/sys) has LARGE_FILE bytes
 	if (is_simple && from >= 0 && (uint64_t)stat.st_size >= (uint64_t)from + LARGE_FILE) {
 		feed->source = (struct file_part){.path = "the standard input", .is_stdin = true, .fd = STDIN_FILENO, .from = (uint64_t)from,
@@ -658,7 +656,6 @@ struct blockfeed *blockfeed_open(const struct pipe_config *config) {
 	const struct options *options = config->options;
 	struct blockfeed *feed = NEW(struct blockfeed);
 	feed->config = *config;
-	feed->strip = options->remove_rec_sep;
 	bool of_parts = options->pipe == PIPE_PART;
 	// with --round-robin there is room for the first block of each job, a block that is filled, and a block that is dealt out
 	size_t ahead = options->round_robin ? 2 : of_parts && !options->cat ? PARTS_AHEAD : 1;

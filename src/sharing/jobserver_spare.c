@@ -18,7 +18,6 @@ struct jobserver_spare {
 	struct client *client;
 	uint64_t *leases;          // numbers of the leases in use: one for each token
 	size_t n, cap;
-	unsigned most;             // the most leases at once
 	pid_t pid;                 // the process that uses the leases
 	int pidfd;                 // of that process, or -1
 	bool polls;                // tokens are to be taken back as soon as jobs put them into the pipe
@@ -63,7 +62,8 @@ bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers) {
 	unsigned most = withdraws ? 0 : client_state(spare->client)->spare_limit;
 	take_back(spare, most);
 	spare->polls = spare->n > most;
-	unsigned wanted = withdraws || spare->n >= spare->most ? 0 : spare->most - (unsigned)spare->n;
+	unsigned allowed = client_state(spare->client)->bounds.most - 1; // the job itself has one slot
+	unsigned wanted = withdraws || spare->n >= allowed ? 0 : allowed - (unsigned)spare->n;
 	if (!spare->lost) {
 		client_want(spare->client, wanted, 1);
 	}
@@ -113,7 +113,6 @@ struct jobserver_spare *jobserver_spare_open(const struct options *options, stru
 		jobserver_spare_close(spare);
 		return NULL;
 	}
-	spare->most = client_state(spare->client)->bounds.most - 1; // the job itself has one slot
 	return spare;
 }
 

@@ -219,7 +219,6 @@ static void others_fini(struct others *others) {
 		close(others->at[i].fd);
 	}
 	free(others->at);
-	*others = (struct others){0};
 }
 
 // Adds the owner of the file to `others`, if the owner lives; else removes the file.

@@ -81,17 +81,14 @@ struct warm {
 
 static const char not_asked[] = ""; // the job ran on another machine, or its shell was not executed often enough (WARM_AUTO)
 
-static const char *unfit_text(int unfit) {
-	switch (unfit) {
-	case WARM_FIT:            return NULL;
-	case WARM_HAS_THREADS:    return "it starts threads before main()";
-	case WARM_HAS_FDS:        return "it opens files before main()";
-	case WARM_NO_TABLE:       return "there is no memory for a server";
-	case WARM_NO_TID_ADDRESS: return "the kernel has no PR_GET_TID_ADDRESS";
-	case WARM_NO_LAYOUT:      return "the kernel has no PR_SET_MM_MAP";
-	default:                  return "its server does not answer";
-	}
-}
+static const char *const unfit_texts[] = { // by enum warm_unfit
+	[WARM_FIT] = NULL,
+	[WARM_HAS_THREADS] = "it starts threads before main()",
+	[WARM_HAS_FDS] = "it opens files before main()",
+	[WARM_NO_TABLE] = "there is no memory for a server",
+	[WARM_NO_TID_ADDRESS] = "the kernel has no PR_GET_TID_ADDRESS",
+	[WARM_NO_LAYOUT] = "the kernel has no PR_SET_MM_MAP",
+};
 
 // ---- starting and ending a server ----
 
@@ -197,7 +194,8 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 		*ret_why = "the system has no pidfd_open()";
 	}
 	if (!*ret_why) {
-		*ret_why = read_reply(server, &reply) && reply.kind == WARM_READY ? unfit_text(reply.value) : unfit_text(-1);
+		bool answers = read_reply(server, &reply) && reply.kind == WARM_READY && (uint32_t)reply.value <= WARM_NO_LAYOUT;
+		*ret_why = answers ? unfit_texts[reply.value] : "its server does not answer";
 	}
 	// a wrapper that never called __libc_start_main() may have executed another shell: then that one answers, and it must not be cloned
 	char exe[32];

@@ -18,7 +18,7 @@
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; proctree.c: how busy a child is; memory.c:
 //                                   the memory that a job needs
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c: the library that does it in the shell)
-//   remote/      worker_serve()     a worker on another machine, and the connection to it: frames (frames.def), both ends without their I/O;
+//   remote/      channel_send()     the connection to a worker on another machine: frames (frames.def), both ends without their I/O;
 //                                   sshlogin.c: the machines, and the command that starts a worker there (ssh, --launch). To add another launcher,
 //                                   write a file like slurm.c, which makes such a command, and call it in cli/option_hosts.c
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
@@ -31,6 +31,7 @@
 //   hosts/       hosts_request_place()      hosts.c: the machines of a run; host.c: a machine and its connection; host_attempt.c: a command there
 //     connections.c       the thread that serves all connections
 //     host_places.c       how many slots the machines have, and which attempt gets which slot
+//     host_loans.c        slots there that are lent to the fairpars in its jobs
 //     host_list.c         machines that come and leave as the file that lists them changes
 //     host_files.c        the steps of an attempt on a machine: files are copied there before its command, and back after it
 //     launcher.c          the process, with pipes, of any command that starts a worker
@@ -65,6 +66,7 @@
 //     submission.c        items, numbered and submitted together
 //     job_run.c           the life of a job: run, retry, end
 //     attempt.c           one attempt: what it must have first (a machine, memory), its command, environment and child
+//     loan.c              slots that are lent to the fairpars in jobs, as items of the batches of these jobs
 //     job_output.c        where a job's output goes: to the spool, to files, or as items to another batch (submission.c)
 //     created_files.c     the files that jobs create (`creates`); the files of failed jobs are removed
 //     batch_commands.c    the commands of a batch that run no item: on-failure, finally, listings
@@ -79,7 +81,7 @@
 //     show_mode.c         what is shown without a run: --check, --list, --from-log
 //     sem_mode.c, pool_mode.c        one command behind a semaphore, or in a slot of a pool
 //     control_mode.c      --status, --add, --wait, --cancel: the side that asks a run (run/control.c answers)
-//     worker_mode.c       --worker: the other end of a connection
+//     worker_mode.c       --worker: the other end of a connection; worker.c: the jobs there
 //
 // src/LAYERS says which room may use which rooms; tests/lint/layers checks the includes, tests/lint/symbols the calls.
 

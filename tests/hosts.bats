@@ -344,6 +344,48 @@ fairpar: one: connected"
 	assert_contains "$stderr" "needs a command"
 }
 
+# make_inner: the script `inner LOG` is a run of eight jobs, at most eight at once, which note their starts and ends in that file.
+make_inner() {
+	echo '"$FAIRPAR" -j8 "echo + >>$1; sleep 0.02; echo - >>$1 #" ::: {1..8}' >inner
+}
+
+@test "runs in jobs elsewhere have no more slots than their machine" {
+	make_inner
+	run_fairpar -S 2/one,1/two --env FAIRPAR "cd '$PWD'; bash inner \$PARALLEL_SSHHOST #" ::: 1 2 3 </dev/null
+	assert_eq "$(most_at_once one) $(most_at_once two)" "2 1"
+	assert_eq "$(cat one two | wc -l)" 48
+}
+
+@test "runs in jobs elsewhere use all slots of their machine, and so do those on this machine beside others" {
+	make_inner
+	run_fairpar --launch 'env {}' -j4 'bash inner log #' ::: 1 </dev/null
+	assert_eq "$(wc -l <log) $(most_at_once log)" "16 4"
+	rm log
+	printf '%s\n' 'version: 1' 'batches:' '  here:' "    hosts: [':']" '    run: bash inner log' >m.yaml
+	run_fairpar -S 3/:,1/one -f m.yaml </dev/null
+	assert_eq "$(wc -l <log) $(most_at_once log)" "16 3"
+}
+
+@test "a slot that is lent elsewhere is a turn of the job's batch, and other batches have theirs" {
+	echo 1 >a; seq 9 >b
+	run_fairpar --launch 'env {}' -j2 --batch a=a --batch b=b --trace-service trace \
+		'if [ $FAIRPAR_BATCH = a ]; then "$FAIRPAR" -j2 true ::: 1 2 3 4 5 6; fi #' </dev/null
+	grep -q '"batch":"a",.*"source":"lent"' trace
+	assert_eq "$(grep -c '"batch":"b"' trace)" 9
+}
+
+@test "a job on this machine, one of several, waits for an added job that needs its slot" {
+	echo '"$FAIRPAR" --wait $("$FAIRPAR" --add sh -c "echo added; exit 3") || echo $?' >waiter
+	printf '%s\n' 'version: 1' 'batches:' '  here:' "    hosts: [':']" '    run: sh waiter' >m.yaml
+	run_fairpar 1 -S 1/:,1/one -k -f m.yaml </dev/null
+	assert_set 3 added
+}
+
+@test "a lost machine takes with it what was lent there" {
+	run_fairpar any --launch 'env {}' --at-most-once -j3 'echo $PPID >worker; "$FAIRPAR" -j3 "echo >>begun; until [ \$(wc -l <begun) = 3 ]; do :; done; [ {} != 1 ] || kill -KILL \$(cat worker); sleep 1000 #" ::: 1 2 3 #' ::: 1 </dev/null
+	assert_contains "$stderr" "1 of 1 jobs"
+}
+
 @test "--launch starts a worker by any command" {
 	run_fairpar --launch 'env X=1 {}' -j2 'echo {} $MINE; pwd' ::: 1 </dev/null
 	assert_lines "1" "$PWD"

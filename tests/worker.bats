@@ -257,3 +257,33 @@ talk() {
 		w.close()
 	EOF
 }
+
+@test "the slots that runs in a job want beyond the job's own are requested one by one, lent for one job each, and given back" {
+	make_fifo go.{1..3}
+	talk <<-'EOF'
+		fairpar = os.environ["FAIRPAR"]
+		w.run(1, "exec %s -j3 'echo; read -r _ <go.{} #' ::: 1 2 3" % fairpar, has_input="")
+		w.until("started")
+		w.until("want")        # the first runs on the job's own slot; the worker has no third one
+		w.write(b"lend 1\n")
+		for n in (1, 2, 3):
+		    open("go.%d" % n, "w").write("\n")
+		frames = [w.read() for _ in range(2)]
+		while frames[-1][0] != "done":
+		    frames.append(w.read())
+		names = [frame[0] for frame in frames]
+		assert names.count("back") == 1 and frames[-1][2:4] == [0, 0], frames
+		w.write(b"lend 1\n")  # crosses the end of the job
+		w.run(2, "exit 3")
+		assert w.until("done")[1:4] == [2, 1, 3]
+		w.close()
+	EOF
+}
+
+@test "a worker offers no more slots than it has descriptors for" {
+	talk <<-'EOF'
+		resource.setrlimit(resource.RLIMIT_NOFILE, (140, 140))
+		assert Worker("-j100").greet()[2] == (140 - 24) // 6
+		w.close()
+	EOF
+}

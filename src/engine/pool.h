@@ -43,7 +43,7 @@ struct work_type {
 
 	// Goes on with an item that has returned WORK_PENDING, as run, after pool_resume(): on any thread of the pool, never on two at once.
 	// Before all items that have not started. NULL for items that never return WORK_PENDING.
-	enum work_status (*resume)(struct worker *worker, struct queue *queue);
+	enum work_status (*resume)(struct worker *worker, struct queue *queue, void *data);
 
 	// Called instead of run, once, for an item that is cancelled before it started: frees what it owns. May be NULL.
 	// Called with no lock held, on the thread that cancels.

@@ -442,7 +442,7 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 // Runs or resumes the worker's item, without the lock, and frees it if it has ended.
 static enum work_status worker_run(struct worker *worker) {
 	struct queued_item *item = worker->item;
-	enum work_status status = worker->has_run ? item->type->resume(worker, worker->queue)
+	enum work_status status = worker->has_run ? item->type->resume(worker, worker->queue, item->data)
 	                                          : item->type->run(worker, worker->queue, item->data, item->size);
 	worker->has_run = true;
 	if (status != WORK_PENDING) {

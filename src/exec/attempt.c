@@ -312,6 +312,7 @@ static void run_here(struct worker_state *state, const struct job *job, struct r
 static bool step_elsewhere(struct worker_state *state, const struct job *job, struct result *ret_result) {
 	struct spawn_error error;
 	if (!hosts_step(state->elsewhere, ret_result, &error)) {
+		loans_request_elsewhere(state);
 		return false;
 	}
 	state->elsewhere = NULL;
@@ -372,6 +373,7 @@ static bool run_child(struct worker_state *state, const struct job *job, struct 
 		spool_set_job(job->spool, &state->live);
 	}
 	state->live.has_terminal = state->config.foreground;
+	state->live.place = place;
 	if (is_here) {
 		run_here(state, job, ret_result);
 		return true;

@@ -94,7 +94,7 @@ static void job_close(struct worker_state *state, struct job *job, const struct 
 // ---- continuations ----
 
 static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size);
-static enum work_status resume_job(struct worker *worker, struct queue *queue);
+static enum work_status resume_job(struct worker *worker, struct queue *queue, void *data);
 static void drop_again(struct queue *queue, void *data, size_t size);
 static const struct work_type work_again = {.name = "continuation", .run = run_again, .resume = resume_job, .drop = drop_again};
 
@@ -407,7 +407,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	return status;
 }
 
-static enum work_status resume_job(struct worker *worker, struct queue *queue) {
+static enum work_status resume_job(struct worker *worker, struct queue *queue, void *data FP_UNUSED) {
 	struct worker_state *state = worker_state_of(run_of(queue), worker);
 	enum work_status status = attempt_resume(state, &state->job, &state->result) ? after_attempt(state, queue) : WORK_PENDING;
 	trace_later(state->run);

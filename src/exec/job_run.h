@@ -27,6 +27,16 @@ bool attempt_resume(struct worker_state *state, struct job *job, struct result *
 // a run on several machines a few threads of the pool serve all jobs, and one more is allowed meanwhile.
 void job_keeps_thread(const struct run *run, bool begins);
 
+// ---- loan.c ----
+
+// Slots that the run lends to the fairpars in its jobs, beyond the slots of these jobs.
+
+// Has run->nested request slots for fairpars in jobs on this machine.
+void loans_attach(struct run *run);
+
+// Requests the slots that fairpars in the worker's job, which is on another machine, want since the last call.
+void loans_request_elsewhere(struct worker_state *state);
+
 // ---- job_output.c ----
 
 // Where the output of a job goes, and who sees it.

@@ -85,6 +85,7 @@ static void end_attempt(struct host *host, struct host_attempt *attempt, enum lo
 	bool has_run = lost != LOST_UNSENT && result->outcome != OUTCOME_SPAWN_ERROR && result->start > 0;
 	bool is_natural = result->outcome <= OUTCOME_SIGNAL; // fairpar has not ended the process
 	result->lost = lost;
+	host_loans_end(attempt);
 	host_watch(host, &attempt->in, -1, WATCH_NOT);
 	host_watch(host, &attempt->more, -1, WATCH_NOT);
 	attempt->start = has_run && attempt->start == 0 ? result->start : attempt->start; // no `started` frame came
@@ -428,7 +429,7 @@ static const char *on_files(void *arg FP_UNUSED, struct channel_job *job, const 
 static const struct dispatcher_calls dispatcher_calls = {
 	.hello = on_hello, .started = on_started, .output = on_output, .done = on_done, .lost = on_lost,
 	.bye = on_bye, .braked = on_braked, .overdue = on_overdue, .program_requested = on_program_requested,
-	.files = on_files,
+	.wanted = host_loans_wanted, .back = host_loans_back, .files = on_files,
 };
 
 // ---- the connection ----

@@ -45,6 +45,7 @@ static struct host_attempt *attempt_new(struct host *host, const struct child_co
 	*attempt = (struct host_attempt){.host = host, .config = config, .more_fd = -1, .in_fd = -1};
 	list_init(&attempt->link);
 	list_init(&attempt->woken);
+	list_init(&attempt->loans);
 	return attempt;
 }
 

@@ -26,7 +26,7 @@ static void note_free(struct host *host) {
 }
 
 static bool may_use(const struct host *host, const struct hosts_request *request) {
-	return !request->binding || hosts_binding_has(request->binding, host);
+	return (!request->binding || hosts_binding_has(request->binding, host)) && (!request->only || request->only == host);
 }
 
 static unsigned tries_on(const struct host *host, const struct hosts_request *request) {
@@ -53,7 +53,7 @@ static bool needs_several(const struct hosts_request *request) {
 
 // Whether the attempt lends its slot of the pool while it waits, because it may use only some hosts, and slots on other hosts may be free.
 static bool lends_slot(const struct hosts_request *request) {
-	return request->binding || (request->tries && request->tries->n > 0);
+	return request->binding || request->only || (request->tries && request->tries->n > 0);
 }
 
 static bool is_coming(const struct host *host) {
@@ -104,7 +104,7 @@ static bool waits_for_others(struct hosts *hosts, const struct host *best, const
 		coming += is_coming(host) && may_use(host, request);
 	}
 	if (coming == 0) {
-		hosts->spread_until = request->binding ? hosts->spread_until : 0;
+		hosts->spread_until = request->binding || request->only ? hosts->spread_until : 0;
 		return false;
 	}
 	list_for_each_entry(&hosts->requests, const struct hosts_request, other, link) {
@@ -185,6 +185,13 @@ unsigned hosts_pilots_wanted(const struct hosts *hosts) {
 	return slots;
 }
 
+void hosts_withdraw_request(struct hosts *hosts, struct hosts_request *request) {
+	if (!list_is_empty(&request->link)) {
+		list_remove(&request->link);
+		add_slots(hosts, lends_slot(request) ? -(int)request->width : 0);
+	}
+}
+
 // Decides what becomes of the request. Returns false if it has to wait. With the lock.
 static bool answer(struct hosts *hosts, struct hosts_request *request) {
 	struct host *host = NULL;
@@ -215,8 +222,7 @@ void hosts_answer_requests(struct hosts *hosts) {
 		list_for_each_entry(&hosts->requests, struct hosts_request, request, link) {
 			if (answer(hosts, request)) {
 				again = again || lends_slot(request) || request->reserved;
-				list_remove(&request->link);
-				add_slots(hosts, lends_slot(request) ? -(int)request->width : 0);
+				hosts_withdraw_request(hosts, request);
 				pool_resume(request->worker); // the last use of the request
 			} else if (needs_several(request)) {
 				again = reserve_host(hosts, request) || again;
@@ -320,13 +326,22 @@ void hosts_release_place(struct hosts *hosts, const struct hosts_place *place) {
 	free_slots_of(place);
 }
 
-void hosts_doubt_place(const struct hosts_place *place, bool begins) {
-	if (begins) {
+static void lend_place(const struct hosts_place *place, bool lends) {
+	if (lends) {
 		free_slots_of(place);
 	} else {
-		place->host->used += place->width; // until it is released, soon
+		place->host->used += place->width;
 		note_free(place->host);
 	}
+}
+
+void hosts_lend_place(struct hosts *hosts, const struct hosts_place *place, bool lends) {
+	FP_HOLD(&hosts->lock);
+	lend_place(place, lends);
+}
+
+void hosts_doubt_place(const struct hosts_place *place, bool begins) {
+	lend_place(place, begins); // it is released soon after
 	add_slots(place->host->hosts, begins ? (int)place->width : -(int)place->width);
 }
 

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "base/atomic.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "cli/options.h"
@@ -56,6 +57,9 @@ void hosts_detach(struct hosts *hosts);
 // An estimate of the number of slots of all hosts, for the time before they are connected.
 unsigned hosts_estimate_slots(const struct hosts *hosts);
 
+// The number of slots of this machine, as a nested run there sees it.
+unsigned hosts_slots_here(const struct hosts *hosts);
+
 // Where the attempts of a job have run: one entry for each attempt.
 struct hosts_tries {
 	const struct sshlogin **logins; // the logins are borrowed, the array is owned by the job
@@ -74,6 +78,7 @@ struct hosts_request {
 	unsigned width;                  // slots; on a host that has fewer, all of them
 	const struct hosts_tries *tries; // prefer the hosts on which the job was tried least often; or NULL
 	struct hosts_binding *binding;   // only on these hosts; or NULL: on any
+	const struct host *only;         // only on this host; or NULL
 	bool is_alone;                   // the place is all slots of the host, so that nothing else runs there
 	// the answer
 	enum hosts_answer answer;
@@ -98,12 +103,36 @@ bool hosts_request_place(struct hosts *hosts, struct hosts_request *request) FP_
 bool hosts_have_answered(struct hosts *hosts, const struct hosts_request *request);
 void hosts_release_place(struct hosts *hosts, const struct hosts_place *place);
 
+// The attempt at that place, which is on this machine, lends its slots to others, or (`lends` false) uses them again, even if all are in use.
+void hosts_lend_place(struct hosts *hosts, const struct hosts_place *place, bool lends);
+
 // Makes an attempt at that place, which is on another machine, for the running item of the worker. `place` and `config` are borrowed until its end.
 // hosts_step() follows at once, and then each time that the worker is resumed: it returns true when the attempt has ended, has freed it, and has
 // filled in the rest as child_run() does; config->started() and the output reader are called by these steps. --transferfile and --return belong to
 // the attempt.
 struct host_attempt *hosts_begin(const struct hosts_place *place, const struct child_config *config, struct worker *worker);
 bool hosts_step(struct host_attempt *attempt, struct result *ret_result, struct spawn_error *ret_error) FP_NODISCARD;
+
+// A slot that the run lends to the fairpars in a job, beyond the slot of that job, as an item of the job's batch: on the machine of the job.
+struct hosts_loan {
+	struct hosts_request request;
+	atomic_bool is_over;             // the slot is not needed any more, because it is back or the attempt has ended; the item is resumed then
+	// under the lock of the hosts
+	struct list link;                // of the loans of the attempt
+	struct host_attempt *attempt;    // on another machine; else NULL
+	bool is_lent;                    // the other machine was told
+};
+
+// Returns how many slots the fairpars in the attempt's job want since the last call. To be called after hosts_step() has returned false.
+unsigned hosts_take_wanted(struct host_attempt *attempt);
+
+// hosts_loan_open() makes a loan for an attempt on another machine, or (NULL) for one on this machine; it returns false if the attempt has ended, or
+// the run has no slots on this machine. hosts_loan_begin() requests the slot when the loan's item runs, and returns as hosts_request_place().
+// hosts_lend() tells the other machine that the slot is there. hosts_loan_close() gives the slot back, if there is one, or withdraws the request.
+bool hosts_loan_open(struct hosts *hosts, struct hosts_loan *loan, struct host_attempt *attempt);
+bool hosts_loan_begin(struct hosts *hosts, struct hosts_loan *loan, struct worker *worker);
+void hosts_lend(struct hosts *hosts, struct hosts_loan *loan);
+void hosts_loan_close(struct hosts *hosts, struct hosts_loan *loan);
 
 // These four do for attempts on other machines what children_terminate(), children_kill(), children_cancel() and children_expire()
 // (process/child.h) do for attempts here: begin to end all, and refuse new ones; kill all, and refuse new ones; begin to end the attempt whose

@@ -293,6 +293,8 @@ struct host_attempt {
 	int pid;                   // of its process on the other machine
 	struct buf out[2];         // stdout and stderr that came and were not passed on yet: with what is passed on now, at most OUTPUT_WINDOW bytes
 	size_t taken;              // bytes that were passed on, and not acknowledged yet
+	unsigned wanted;           // slots that the fairpars in its job want, and that were not requested yet
+	struct list loans;         // struct hosts_loan
 	int more_fd;               // the attempt is to be resumed when this is readable, because there is more input; or -1
 	struct file_talk *talk;    // the step is a conversation about files; NULL: it is the command
 	struct buf outbox;         // frames of the step that are to be sent
@@ -330,6 +332,15 @@ void host_resume_woken(struct host *host);
 // Runs the command. Returns false if it waits for the machine; else true with attempt->result and attempt->error.
 bool host_attempt_run(struct host_attempt *attempt);
 
+// ---- host_loans.c ----
+
+// What the worker says of the slots that the fairpars in a job want and give back (struct dispatcher_calls). With the lock.
+const char *host_loans_wanted(void *arg, struct channel_job *job, uint64_t slots);
+void host_loans_back(void *arg, struct channel_job *job);
+
+// Ends all loans of the attempt, which has ended. With the lock.
+void host_loans_end(struct host_attempt *attempt);
+
 // ---- host_files.c ----
 
 // With --cleanup, removes the base files on the host, and waits for that. No attempt may run there any more.
@@ -339,6 +350,9 @@ void host_files_clean_up(struct host *host);
 
 // With `begins`, frees the slots of a place while it is not known how its attempt ended (ATTEMPT_DOUBTED); else takes them back. With the lock.
 void hosts_doubt_place(const struct hosts_place *place, bool begins);
+
+// Withdraws a request that waits, if it does. With the lock.
+void hosts_withdraw_request(struct hosts *hosts, struct hosts_request *request);
 
 // Answers the requests that wait and need not wait any more. To be called after slots become free, a host changes its state, or the run begins to
 // end. With the lock.

@@ -47,12 +47,6 @@ static int connect_to(const char *name, const char *socket, struct buf *error) {
 	return fd;
 }
 
-// True if this process is in a job on another machine than the run, which cannot be reached from there.
-static bool is_elsewhere(void) {
-	const char *login = getenv("PARALLEL_SSHLOGIN");
-	return login && *login && strcmp(login, ":") != 0;
-}
-
 // Connects to the run of --run, or else to the run in whose job this process is. *ret_id: what find_own() returns. Returns the
 // descriptor, or -1 after a message.
 static int connect_run(const struct options *options, const char *what, struct lease_id *ret_id) {
@@ -60,8 +54,7 @@ static int connect_run(const struct options *options, const char *what, struct l
 	FP_CLEANUP(buf_fini) struct buf socket = BUF_INIT, error = BUF_INIT;
 	*ret_id = find_own(&socket);
 	if (!name && socket.len == 0) {
-		return diag_error(is_elsewhere() ? "--%s: the run is on another machine, and cannot be reached from here%s"
-		                                 : "--%s speaks to a run: use it in a job of the run, or name the run by --run NAME%s", what,
+		return diag_error("--%s speaks to a run: use it in a job of the run, or name the run by --run NAME%s", what,
 		                  options->control.request == OPT_WAIT ? "; to wait for a semaphore, name it with --id" : "");
 	}
 	int fd = connect_to(name, buf_str(&socket), &error);

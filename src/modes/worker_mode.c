@@ -20,6 +20,8 @@ int worker_run(const struct options *options, struct context *context) {
 		diag_error_free(error);
 		return EXIT_TROUBLE;
 	}
+	unsigned limit = slots_limit(nofile);
+	slots = slots < limit ? slots : limit; // the dispatcher sends no more jobs than that, so none fails for want of descriptors
 	verify(uname(&machine) == 0);
 	if (options->load && load_parse(options->load, &max_load, &error) != 0) {
 		diag_error_free(error);

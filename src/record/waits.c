@@ -45,6 +45,12 @@ void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt) 
 	}
 }
 
+static void lend_place(const struct run *run, const struct live_attempt *attempt, bool lends) {
+	if (attempt->place) {
+		hosts_lend_place(run->hosts, attempt->place, lends);
+	}
+}
+
 static void lend_slots(struct run *run, struct live_attempt *attempt) {
 	attempt->slots = LENDS_SLOTS;
 	if (run->leases) {
@@ -61,6 +67,7 @@ static void attempt_lend(struct added_jobs *jobs, struct live_attempt *attempt) 
 		return;
 	}
 	children_set_waiting(run->children, attempt, true);
+	lend_place(run, attempt, true);
 	if (attempt->has_terminal) {
 		terminal_lend(run);
 	}
@@ -80,6 +87,7 @@ static void attempt_wait(struct added_jobs *jobs, struct live_attempt *attempt) 
 static void attempt_keep(struct added_jobs *jobs, struct live_attempt *attempt) {
 	struct run *run = jobs->run;
 	children_set_waiting(run->children, attempt, false);
+	lend_place(run, attempt, false);
 	if (attempt->has_terminal) {
 		terminal_return(run, atomic_load_relaxed(&attempt->pid));
 	}
@@ -103,6 +111,9 @@ bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt) {
 		return true;
 	}
 	FP_HOLD(nested_mutex(jobs->run->nested));
+	if (attempt->slots >= LENDS_SLOTS) {
+		lend_place(jobs->run, attempt, false);
+	}
 	list_remove(&attempt->link);
 	list_for_each_entry(&jobs->waits, struct wait, wait, link) {
 		if (wait->attempt == attempt) {

@@ -116,6 +116,8 @@ static const char *on_job_frame(struct dispatcher_end *end, struct channel_job *
 		}
 		return why;
 	case FRAME_TAKE: return channel_acknowledged(&end->channel, job, frame->numbers[1]);
+	case FRAME_WANT: return end->calls.wanted(end->arg, job, frame->numbers[1]);
+	case FRAME_BACK: end->calls.back(end->arg, job); return NULL;
 	case FRAME_REFUSE: return on_refuse(end, job, frame);
 	case FRAME_DONE: return on_done(end, job, frame);
 	default: return "it has sent a frame that has no place here";
@@ -143,6 +145,9 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 		return NULL;
 	}
 	struct channel_job *job = channel_find_job(&end->channel, frame->numbers[0]);
+	if (!job && (frame->type == FRAME_WANT || frame->type == FRAME_BACK) && frame->numbers[0] <= end->channel.last) {
+		return NULL; // a fairpar has outlived its job
+	}
 	return job ? on_job_frame(end, job, frame) : "it speaks of a job that it does not have";
 }
 

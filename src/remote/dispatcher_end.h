@@ -30,6 +30,10 @@ struct dispatcher_calls {
 	// The machine at the other end, of the kind `machine` (uname -sm), has no fairpar and requests one. Returns 0, and the owner writes the answer
 	// before any further output of the channel; or returns -1 with *ret_why. May be NULL.
 	int (*program_requested)(void *arg, const char *machine, struct buf *ret_why);
+	// The fairpars in the job want `slots` more slots, each to be lent by a `lend` frame, when it is free; wanted() returns NULL, or why so many are
+	// not allowed: static text. One such slot is not needed any more.
+	const char *(*wanted)(void *arg, struct channel_job *job, uint64_t slots);
+	void (*back)(void *arg, struct channel_job *job);
 	// A frame of a conversation about files. Returns NULL, or why it is not allowed: static text.
 	const char *(*files)(void *arg, struct channel_job *job, const struct wire_frame *frame);
 };

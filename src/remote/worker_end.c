@@ -26,6 +26,7 @@ static const char *check_job_frame(struct worker_end *end, struct channel_job *j
 	case FRAME_IN: return was_ended ? "it has sent input of a job behind its end" : channel_receive_bytes(job, frame->size);
 	case FRAME_EOF: job->input_ended = true; return was_ended ? "it has ended the input of a job twice" : NULL;
 	case FRAME_MORE: return channel_acknowledged(&end->channel, job, frame->numbers[1]);
+	case FRAME_LEND: return NULL;
 	case FRAME_STOP: return frame->numbers[1] >= STOP_HOWS ? "it wants to stop a job in a way that does not exist" : NULL;
 	case FRAME_SHUT: return frame->numbers[1] < 1 || frame->numbers[1] > 2 ? "it shuts a stream that does not exist" : NULL;
 	default: return "it has sent a frame that has no place here";

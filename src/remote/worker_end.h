@@ -14,7 +14,7 @@ struct worker_calls {
 	void (*env)(void *arg, bool adds, const char *bytes, size_t n); // variables, a NUL behind each; `adds`: the worker's own stay, too
 	// A job has come, to be answered by worker_end_started(), _refuse() and _done(); or a conversation about files (has_files), never "started".
 	void (*begin)(void *arg, struct channel_job *job, const char *payload, size_t n);
-	// A frame of a job that is not gone: `in` (its bytes are to be acknowledged when they were passed on), `eof`, `more`, `stop` or `shut`, with
+	// A frame of a job that is not gone: `in` (its bytes are to be acknowledged when they were passed on), `eof`, `more`, `stop`, `shut` or `lend`, with
 	// valid numbers; or any frame of a conversation about files. Returns NULL, or why the frame is not allowed: static text.
 	const char *(*frame)(void *arg, struct channel_job *job, const struct wire_frame *frame);
 	void (*suspend)(void *arg, bool begins);               // the jobs are to be stopped (`begins`) or to go on, as the dispatcher

@@ -432,8 +432,7 @@ static void open_children(struct run *run, bool has_guardian) {
 		leases_share_memory(run->leases, run->children);
 	}
 	if (!options->dry_run) {
-		bool lends = !run->leases && !run->hosts;
-		run->nested = nested_open(run->slots, run->slots_bounds, lends, run->context, run->children);
+		run->nested = nested_open(run->slots, run->slots_bounds, /* lends */ !run->leases, run->context, run->children);
 	}
 	if (run->jobserver) {
 		jobserver_slots_set_children(run->jobserver, run->children);
@@ -498,7 +497,7 @@ int setup_open(struct run *run, struct options *options) {
 		leases_attach(run->leases, run->pool, slots, says, run->wake_fd);
 	}
 	if (run->nested) {
-		nested_attach(run->nested, run->pool, run->wake_fd, publish_lent, run);
+		loans_attach(run);
 	}
 	if (run->jobserver) {
 		jobserver_slots_attach(run->jobserver, run->pool, slots, run->wake_fd);

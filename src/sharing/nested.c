@@ -6,14 +6,15 @@
 #include "base/map.h"
 #include "base/random.h"
 #include "base/sync.h"
-#include "engine/pool.h"
 #include "process/child.h"
 #include "slots/connections.h"
+#include "slots/control.h"
 #include "slots/pool_dir.h"
 #include "slots/session.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 // A slot that is lent to a fairpar in a job, or to one in a job of that fairpar and so on. It exists while its lease is in the table.
@@ -24,20 +25,9 @@ struct loan {
 	uint64_t attempt;          // number of the attempt in which the borrower runs, or 0
 };
 
-// An item that lends its slot, on the stack of its worker.
-struct lending {
-	struct list link;          // of nested->lendings
-	unsigned slot;
-	uint64_t lease;            // number of the lease that has the slot, or 0
-	bool counted;              // its slot is counted in nested->slots
-	bool ends;                 // the item is to end, and the run uses the slot again
-};
-
 struct nested {
-	struct pool *pool;
+	struct nested_source source;
 	int wake_fd;               // wakes the event loop
-	void (*publish)(void *arg, const struct event_lent *lent);
-	void *publish_arg;
 	struct buf name;           // of the socket
 	uint64_t secret;           // nonces are made from it
 	unsigned most;             // the most slots that the run may have
@@ -51,9 +41,9 @@ struct nested {
 	struct sessions sessions;  // of the fairpars in jobs; for the event loop
 	struct connections connections;
 	struct lease_client *own;  // the run itself as a client, which holds the leases of its jobs
-	unsigned slots;            // number of slots in the table: leases of jobs, and slots that items lend
-	unsigned submitted;        // number of items that will lend a slot, and have not begun
-	struct list lendings;      // items that lend a slot
+	unsigned slots;            // number of slots in the table: leases of jobs, and those of `lendings`
+	unsigned requested;        // number of slots that were requested, and are neither lent nor refused
+	struct list lendings;      // struct lending
 	struct list loans;
 };
 
@@ -81,6 +71,7 @@ void nested_end(struct nested *nested, struct live_attempt *attempt) {
 	}
 	FP_HOLD(&nested->lock);
 	list_remove(&attempt->link);
+	nested->requested -= attempt->requested;
 	if (attempt->leased) { // the attempt ends only when its lent slot is back
 		lease_release(nested->own, attempt->number, now_ns());
 		list_push_back(&nested->ended, &attempt->link);
@@ -169,16 +160,16 @@ static void loan_free(struct loan *loan) {
 	free(loan);
 }
 
-// Returns the slot of a granted lease: the slot of the job or loan from which it is lent; if there is none, the slot of an item that lends its own.
+// Returns the slot of a granted lease: the slot of the job or loan from which it is lent; if there is none, one of `lendings`.
 static unsigned slot_of(struct nested *nested, const struct lease_grant *grant, const struct live_attempt *attempt) {
 	const struct loan *lender = find_loan(nested, grant->lender);
 	if (grant->lender) {
-		return lender ? lender->event.id.slot : attempt ? worker_slot(attempt->worker) : 0;
+		return lender ? lender->event.id.slot : attempt ? attempt->id.slot : 0;
 	}
-	list_for_each_entry(&nested->lendings, struct lending, item, link) {
-		if (item->lease == 0 && !item->ends) {
-			item->lease = grant->id.number;
-			return item->slot;
+	list_for_each_entry(&nested->lendings, struct lending, lending, link) {
+		if (lending->lease == 0) {
+			lending->lease = grant->id.number;
+			return lending->slot;
 		}
 	}
 	return 0;
@@ -193,7 +184,7 @@ static void begin_loan(void *arg, const struct lease_grant *grant, const char *l
 	loan->attempt = above ? above->attempt : grant->below;
 	const struct live_attempt *attempt = nested_find(nested, loan->attempt);
 	attempt = attempt ? attempt : find_in(&nested->ended, loan->attempt);
-	if (attempt) {
+	if (attempt && attempt->id.batch) {
 		loan->event.id = attempt->id;
 		loan->event.id.batch = xstrdup(loan->event.id.batch);
 	}
@@ -207,8 +198,8 @@ static void begin_loan(void *arg, const struct lease_grant *grant, const char *l
 }
 
 static void end_loans(struct nested *nested, uint64_t now) {
-	list_for_each_entry(&nested->lendings, struct lending, item, link) {
-		item->lease = lease_takes_slots(nested->sessions.table, item->lease) ? item->lease : 0;
+	list_for_each_entry(&nested->lendings, struct lending, lending, link) {
+		lending->lease = lease_takes_slots(nested->sessions.table, lending->lease) ? lending->lease : 0;
 	}
 	list_for_each_entry(&nested->loans, struct loan, loan, link) {
 		if (lease_exists(nested->sessions.table, loan->number)) {
@@ -216,7 +207,7 @@ static void end_loans(struct nested *nested, uint64_t now) {
 		}
 		if (loan->event.id.batch) {
 			loan->event.end = now;
-			nested->publish(nested->publish_arg, &loan->event);
+			nested->source.publish(nested->source.arg, &loan->event);
 		}
 		loan_free(loan);
 	}
@@ -224,19 +215,22 @@ static void end_loans(struct nested *nested, uint64_t now) {
 
 // ---- slots beyond those of the jobs ----
 
-// Runs an item WORK_LENT, which has got a slot: lends the slot until the item is told to end.
-static enum work_status lend(struct worker *worker, struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
-	struct nested *nested = *(struct nested **)data;
-	struct lending lending = {.slot = worker_slot(worker)};
-	FP_HOLD(&nested->lock);
-	--nested->submitted;
-	wakeup_post(nested->wake_fd);
-	list_push_back(&nested->lendings, &lending.link);
-	while (!lending.ends) {
-		cond_wait(&nested->changed, &nested->lock);
+bool nested_lend(struct nested *nested, uint64_t number, struct lending *lending) {
+	if (!nested) {
+		return false;
 	}
-	list_remove(&lending.link);
-	return WORK_OK;
+	FP_HOLD(&nested->lock);
+	struct live_attempt *attempt = nested_find(nested, number);
+	if (!attempt || attempt->requested == 0) {
+		return false;
+	}
+	--attempt->requested;
+	--nested->requested;
+	if (lending) {
+		list_push_back(&nested->lendings, &lending->link);
+		wakeup_post(nested->wake_fd);
+	}
+	return true;
 }
 
 unsigned nested_lent(struct nested *nested) {
@@ -250,45 +244,26 @@ unsigned nested_lent(struct nested *nested) {
 	return lent;
 }
 
-static void drop(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
-	struct nested *nested = *(struct nested **)data;
-	FP_HOLD(&nested->lock);
-	--nested->submitted;
-}
-
-static const struct work_type work_lend = {.name = "lend", .run = lend, .drop = drop};
-
-// Ends items that lend slots which nobody uses: the slots go back to the run.
+// Returns slots that nobody uses to the owner.
 static void return_free(struct nested *nested) {
 	struct lease_stat stat;
 	lease_stat(nested->sessions.table, &stat);
-	list_for_each_entry(&nested->lendings, struct lending, item, link) {
-		if (nested->slots > stat.taken && item->lease == 0 && item->counted && !item->ends) {
-			item->ends = true;
+	list_for_each_entry(&nested->lendings, struct lending, lending, link) {
+		if (nested->slots > stat.taken && lending->lease == 0 && lending->counted) {
 			set_slots(nested, nested->slots - 1);
-			cond_broadcast(&nested->changed);
+			list_remove(&lending->link);
+			nested->source.returned(nested->source.arg, lending);
 		}
 	}
 }
 
-// Submits items for leases that are wanted, until `most` are submitted, on behalf of the worker whose job's fairpar wants leases. `root`: as
-// from lease_wanted().
-static void submit_wanted(struct nested *nested, uint64_t root, uint32_t most) {
+// Requests slots until `most` are requested, on behalf of the attempt whose fairpar wants leases. `root`: as from lease_wanted().
+static void request_slots(struct nested *nested, uint64_t root, uint32_t most) {
 	const struct loan *loan = find_loan(nested, root);
-	const struct live_attempt *attempt = nested_find(nested, loan ? loan->attempt : root);
-	const struct work work = {
-		.type = &work_lend,
-		.data = &nested,
-		.size = sizeof(nested),
-		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_TOKEN, // WORK_NO_TOKEN: this is no start of a job, so --rate does not count it
-		.id = loan ? loan->attempt : root,
-	};
-	while (attempt && nested->submitted < most) {
-		struct worker *worker = attempt->worker;
-		if (pool_submit(nested->pool, worker_queue(worker), worker, &work, 1) != SUBMIT_OK) {
-			return;
-		}
-		++nested->submitted;
+	struct live_attempt *attempt = nested_find(nested, loan ? loan->attempt : root);
+	while (attempt && nested->requested < most && nested->source.request(nested->source.arg, attempt)) {
+		++attempt->requested;
+		++nested->requested;
 	}
 }
 
@@ -315,15 +290,15 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 	if (nested->sessions.n > 0 || !list_is_empty(&nested->ended) || !list_is_empty(&nested->lendings)) {
 		free_ended(nested);
 		end_loans(nested, now);
-		if (!list_is_empty(&nested->lendings)) { // if the run has work, it gets slots back, as its items and items that lend slots take turns
-			nested->sessions.others_wait = pool_demand(nested->pool, 1) > 0;
+		if (!list_is_empty(&nested->lendings)) { // if others wait, they get slots back
+			nested->sessions.others_wait = nested->source.others_wait(nested->source.arg);
 			if (nested->sessions.others_wait) {
 				return_free(nested);
 			}
 		}
-		list_for_each_entry(&nested->lendings, struct lending, item, link) {
-			set_slots(nested, nested->slots + !item->counted);
-			item->counted = true;
+		list_for_each_entry(&nested->lendings, struct lending, lending, link) {
+			set_slots(nested, nested->slots + !lending->counted);
+			lending->counted = true;
 		}
 		next = sessions_step(&nested->sessions, /* quiet */ false, now);
 		return_free(nested);
@@ -333,7 +308,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 			uint32_t more = session->client ? lease_wanted(session->client, &root) : 0;
 			wanted += more;
 			if (more > 0) {
-				submit_wanted(nested, root, wanted < nested->most ? wanted : nested->most);
+				request_slots(nested, root, wanted < nested->most ? wanted : nested->most);
 			}
 		}
 		next = time_earlier(next, connections_flush(&nested->connections, now));
@@ -343,6 +318,17 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 }
 
 // ---- life ----
+
+// connections.take_over as long as nobody else has set it: on a worker, from whose jobs the run cannot be reached.
+static bool refuse_request(void *arg FP_UNUSED, const struct frame *frame, const char *text FP_UNUSED, int fd) {
+	static const char why[] = "the run is on another machine, and cannot be reached from here";
+	bool is_request = control_is_request(frame->type);
+	if (is_request) {
+		(void)!frame_send(fd, (struct frame){.type = CONTROL_REFUSED}, why, strlen(why), -1);
+		close(fd);
+	}
+	return is_request;
+}
 
 // Names the socket, and listens: in a file, for processes in another network namespace, and in the abstract namespace, for processes that do not see
 // the file. The guardian of `children` removes the file if this process is killed. Returns 0, or -1 with errno: neither can be done.
@@ -367,6 +353,7 @@ static int listen_at(struct nested *nested, struct children *children) {
 		.sessions = &nested->sessions,
 		.listen_fds = {fd, abstract_fd, -1},
 		.reserve_fd = -1,
+		.take_over = refuse_request,
 	};
 	return fd >= 0 || abstract_fd >= 0 ? 0 : -1;
 }
@@ -415,12 +402,9 @@ void nested_set_take_over(struct nested *nested, bool (*take_over)(void *arg, co
 	nested->connections.take_over_arg = arg;
 }
 
-void nested_attach(struct nested *nested, struct pool *pool, int wake_fd, void (*publish)(void *arg, const struct event_lent *lent),
-                   void *arg) {
-	nested->pool = pool;
+void nested_attach(struct nested *nested, const struct nested_source *source, int wake_fd) {
+	nested->source = *source;
 	nested->wake_fd = wake_fd;
-	nested->publish = publish;
-	nested->publish_arg = arg;
 }
 
 void nested_close(struct nested *nested) {

@@ -1,8 +1,8 @@
 // Lends slots of a run to the fairpars in its jobs (nested runs): together they use no more slots than the run has.
 //
 // A fairpar in a job connects to $FAIRPAR_SOCK (sharing/leases.c is its side). First it borrows the slot of its own job, as this job
-// does nothing but wait for it. For each further slot an item (WORK_LENT) is queued in the batch of the job: in its turn the item takes
-// a slot, and lends the slot to the fairpar until the fairpar gives it back.
+// does nothing but wait for it. For each further slot the owner of this table is asked (struct nested_source): a run queues an item in
+// the batch of the job, which takes a slot in its turn (exec/loan.c); a worker asks its dispatcher, which does the same (modes/worker.c).
 
 #pragma once
 
@@ -22,10 +22,29 @@
 struct children;
 struct context;
 struct frame;
+struct hosts_place;
 struct job;
+struct live_attempt;
 struct nested;
-struct pool;
 struct worker;
+
+// A slot beyond those of the jobs, which can be lent. The owner sets `slot`; the rest is nested.c's, from nested_lend() until nested_source.returned().
+struct lending {
+	struct list link;         // in a list of nested.c
+	unsigned slot;            // its number, for events
+	uint64_t lease;           // number of the lease that has the slot, or 0
+	bool counted;             // the slot is in the table of leases
+};
+
+// Where slots beyond those of the jobs come from. Its functions are called on the event loop's thread, with nested_mutex().
+struct nested_source {
+	// Requests a slot for the fairpars in that attempt: nested_lend() is to follow. Returns false if there is no slot to come.
+	bool (*request)(void *arg, const struct live_attempt *attempt);
+	bool (*others_wait)(void *arg); // returns whether something else waits for slots: then fairpars give lent slots back after each job
+	void (*returned)(void *arg, struct lending *lending); // nobody uses the slot any more; nested.c has forgotten the struct
+	void (*publish)(void *arg, const struct event_lent *lent); // a lent slot has come back
+	void *arg;
+};
 
 // A lease of this run.
 struct run_lease {
@@ -41,6 +60,7 @@ struct live_attempt {
 	uint64_t number, nonce;   // name the attempt in its processes' environment, see nested_add_variable(); 0: there is no table
 	struct worker *worker;    // runs the attempt
 	const struct job *job;
+	const struct hosts_place *place; // in a run on several machines, else NULL
 	struct event_job id;      // how events name the attempt
 	const char *command;      // its text
 	uint64_t since;           // when the attempt began, now_ns() time
@@ -50,6 +70,7 @@ struct live_attempt {
 	atomic_bool awaited;      // another job waits for this one (memory_claim.awaited)
 
 	// these change: by nested.c, the last two by waits.c; with nested_mutex()
+	unsigned requested;       // slots that were requested for the fairpars in it, and have not come
 	bool leased;              // its slot is a lease in the table of nested.c: since a fairpar in it connected, until nobody uses the slot
 	unsigned nwaits;          // waits that are under way
 	enum {
@@ -77,16 +98,19 @@ struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lend
 void nested_begin(struct nested *nested, struct live_attempt *attempt);
 void nested_end(struct nested *nested, struct live_attempt *attempt);
 
-// Sets the function that takes over the connections of clients that request anything but slots (struct connections.take_over).
+// Sets the function that takes over the connections of clients that request anything but slots (struct connections.take_over). Until then such
+// requests are refused, as the run is on another machine.
 void nested_set_take_over(struct nested *nested, bool (*take_over)(void *arg, const struct frame *frame, const char *text, int fd), void *arg);
 
 // Accepts clients on this listening socket, too, and closes it in nested_close(); does nothing for -1.
 void nested_listen(struct nested *nested, int fd);
 
-// Sets the worker pool (borrowed) whose slots are lent; the descriptor that wakes the event loop; and the function that publishes
-// that a lent slot has come back, which is called on the event loop's thread.
-void nested_attach(struct nested *nested, struct pool *pool, int wake_fd, void (*publish)(void *arg, const struct event_lent *lent),
-                   void *arg);
+// Sets where further slots come from, and the descriptor that wakes the event loop (wakeup_post()).
+void nested_attach(struct nested *nested, const struct nested_source *source, int wake_fd);
+
+// Lends a slot that was requested for the attempt of that number, or (NULL) says that the slot does not come. Returns false if the slot is not needed,
+// because the attempt has ended. Any thread. NULL-safe.
+bool nested_lend(struct nested *nested, uint64_t attempt, struct lending *lending);
 
 // Gives the attempt its number and nonce, and appends a variable for its environment, with a NUL behind it: FAIRPAR_SOCK, by which
 // fairpars in it find the run and borrow slots; or FAIRPAR_CONTROL, by which they only find the run, if nothing can be lent to
@@ -101,7 +125,7 @@ bool nested_withhold(struct nested *nested, struct live_attempt *attempt, bool w
 // Tells the fairpars in jobs that the run has `slots` slots now, because of `reason`. From the event loop. NULL-safe.
 void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_reason reason);
 
-// Returns how many slots are held by items that lend them to fairpars (WORK_LENT). Any thread. NULL-safe.
+// Returns how many slots beyond those of the jobs are lent to fairpars. Any thread. NULL-safe.
 unsigned nested_lent(struct nested *nested);
 
 // For the event loop: nested_add_polls() adds its descriptors. nested_tick() serves the connections, called whenever the loop

@@ -47,6 +47,8 @@ static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (vo
 static void h_lost(void *arg, const struct channel_job *job) { (void)arg; verify(job->number == 1); }
 static void h_overdue(void *arg, struct channel_job *job) { (void)arg; verify(job->number == 1); }
 
+static const char *h_wanted(void *arg, struct channel_job *job, uint64_t slots) { (void)arg; (void)slots; verify(job->number == 1); return NULL; }
+static void h_back(void *arg, struct channel_job *job) { (void)arg; verify(job->number == 1); }
 static const char *h_files(void *arg, struct channel_job *job, const struct wire_frame *frame) { (void)arg; (void)job; sees_bytes(frame->payload, frame->size); return NULL; }
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; (void)adds; sees_bytes(bytes, n); }
 static void a_begin(void *arg, struct channel_job *job, const char *bytes, size_t n) { (void)arg; (void)job; see_payload(bytes, n); }
@@ -75,7 +77,7 @@ static int channel_takes(void *channel, const char *bytes, size_t n) {
 }
 
 static void as_host(const uint8_t *data, size_t size, size_t piece) {
-	static const struct dispatcher_calls calls = {h_hello, h_started, h_output, h_done, h_bye, h_braked, h_lost, h_overdue, NULL, h_files};
+	static const struct dispatcher_calls calls = {h_hello, h_started, h_output, h_done, h_bye, h_braked, h_lost, h_overdue, NULL, h_wanted, h_back, h_files};
 	static const char hello[] = "\n" MARK "\nhello 2 2 0 0 1\nn\n";
 	struct dispatcher_end *host = dispatcher_end_new(&calls, NULL, MARK, 0);
 	verify(channel_receive(&host->channel, hello, sizeof(hello) - 1, 0) == 0);

@@ -136,7 +136,7 @@ static unsigned pick(uint64_t *state, unsigned n) {
 static enum work_status item_run(struct worker *worker, struct queue *queue, void *data, size_t size);
 static void item_drop(struct queue *queue, void *data, size_t size);
 
-static enum work_status item_resume(struct worker *worker, struct queue *queue);
+static enum work_status item_resume(struct worker *worker, struct queue *queue, void *data);
 
 static const struct work_type item_type = {.name = "item", .run = item_run, .resume = item_resume, .drop = item_drop};
 
@@ -429,7 +429,7 @@ static enum work_status item_run(struct worker *worker, struct queue *queue, voi
 	return item_end(round, name, worker, slot, width, dice);
 }
 
-static enum work_status item_resume(struct worker *worker, struct queue *queue) {
+static enum work_status item_resume(struct worker *worker, struct queue *queue, void *data FP_UNUSED) {
 	struct round *round = the_round;
 	struct hold *hold = *worker_scratch(worker, NULL);
 	promise(hold->worker == worker, "an item was resumed as another");

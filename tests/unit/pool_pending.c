@@ -57,11 +57,11 @@ static enum work_status part_run(struct worker *worker, struct queue *queue, voi
 	return part_call(worker, part);
 }
 
-static enum work_status part_resume(struct worker *worker, struct queue *queue) {
+static enum work_status part_resume(struct worker *worker, struct queue *queue, void *data) {
 	struct part *part = *worker_scratch(worker, NULL); // the scratch is the slot's
 	check(part->worker == worker);
 	check(worker_queue(worker) == queue);
-	check_equal(*part->data, part - parts); // the data is still there
+	check(data == part->data && *part->data == (uint64_t)(part - parts)); // the data is still there
 	atomic_add_relaxed(&part->resumes, 1);
 	return part_call(worker, part);
 }
@@ -220,7 +220,7 @@ static enum work_status many_run(struct worker *worker, struct queue *queue, voi
 	return WORK_PENDING;
 }
 
-static enum work_status many_resume(struct worker *worker, struct queue *queue) {
+static enum work_status many_resume(struct worker *worker, struct queue *queue, void *data FP_UNUSED) {
 	(void)queue;
 	check(many[worker_slot(worker) - 1] == worker);
 	bool ends = atomic_load(&many_end); // before the test goes on
@@ -362,7 +362,7 @@ static void test_order(void) {
 	close_pool();
 }
 
-static enum work_status then_resume(struct worker *worker, struct queue *queue) {
+static enum work_status then_resume(struct worker *worker, struct queue *queue, void *data FP_UNUSED) {
 	struct part *part = *worker_scratch(worker, NULL);
 	uint64_t next = (uint64_t)(part - parts) + 4;
 	struct work work = {.type = &part_type, .data = &next, .size = sizeof(next), .id = next, .flags = WORK_LOCAL};

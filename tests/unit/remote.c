@@ -27,8 +27,10 @@ static void h_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, s
 static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (void)jobs; tell(why ? "brake" : "go", 0, why ? why : "", why ? strlen(why) : 0); }
 static void h_lost(void *arg, const struct channel_job *job) { (void)arg; tell("lost", job->number, job->is_unsent ? "unsent" : "", job->is_unsent ? 6 : 0); }
 static void h_overdue(void *arg, struct channel_job *job) { (void)arg; tell("overdue", job->number, "", 0); }
+static const char *h_wanted(void *arg, struct channel_job *job, uint64_t slots) { (void)arg; (void)slots; tell("want", job->number, "", 0); return NULL; }
+static void h_back(void *arg, struct channel_job *job) { (void)arg; tell("back", job->number, "", 0); }
 static const char *h_files(void *arg, struct channel_job *job, const struct wire_frame *frame) { (void)arg; tell(wire_kind(frame->type)->name, job->number, "", 0); return NULL; }
-static const struct dispatcher_calls dispatcher_calls = {h_hello, h_started, h_output, h_done, h_bye, h_braked, h_lost, h_overdue, NULL, h_files};
+static const struct dispatcher_calls dispatcher_calls = {h_hello, h_started, h_output, h_done, h_bye, h_braked, h_lost, h_overdue, NULL, h_wanted, h_back, h_files};
 
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; tell("env", adds, bytes, n); }
 static void a_begin(void *arg, struct channel_job *job, const char *bytes, size_t n) { (void)arg; tell(job->has_files ? "files" : "run", job->number, bytes, n); }

@@ -16,6 +16,8 @@
 #include "process/sysload.h"
 #include "remote/file_talk.h"
 #include "remote/payload.h"
+#include "sharing/jobserver_slots.h"
+#include "sharing/nested.h"
 #include "shell/shell.h"
 
 #include <errno.h>
@@ -37,6 +39,7 @@ struct remote_job {
 	int input_fd;            // wakes its thread when there is input (wakeup_open()); -1: it gets none
 	int room_fd;             // wakes its thread when more output may be sent; the thread's own; -1: it has no thread yet
 	bool has_files;          // it is a conversation about files (file_talk.h)
+	struct live_attempt live; // for the fairpars in it
 	struct file_talk talk;   // the conversation; guarded
 	// guarded:
 	struct buf input;        // bytes that were not written to its stdin yet
@@ -44,10 +47,17 @@ struct remote_job {
 	bool shut[STREAM_ERR + 1];     // nobody reads what it writes to this stream
 };
 
+// A slot that the dispatcher lends to the fairpars in a job.
+struct remote_lending {
+	struct lending lending;
+	uint64_t job;            // its number
+};
+
 struct remote_worker {
 	const struct remote_worker_config *config;
 	struct context *context;
 	struct children *children;
+	struct nested *nested;   // lends slots to the fairpars in jobs; or NULL
 	struct worker_end *end;  // guarded, as all up to `env`; its channel has the jobs
 	mutex lock;
 	cond work;               // something is ready, or the threads are to end
@@ -65,6 +75,7 @@ struct remote_worker {
 	char **env;              // what jobs inherit; array owned
 	// of the loop:
 	int in_fd, out_fd, signal_fd, wake_fd;
+	struct polls polls;
 	int signal;              // the signal that ends the worker, or 0
 	bool said_bye;           // `bye` was sent, as the worker's time is nearly over
 	uint64_t last_minute;    // when no further job is taken (now_ns() time)
@@ -166,6 +177,52 @@ static void leave_gate(struct remote_worker *worker, struct remote_job *job) {
 	if (worker->starting == job) {
 		worker->starting = NULL;
 		wakeup_post(worker->wake_fd);
+	}
+}
+
+// ---- slots for the fairpars in jobs; with the lock ----
+
+// Asks the dispatcher, which lends the slot in the turn of the job's batch.
+static bool request_slot(void *arg, const struct live_attempt *attempt) {
+	struct remote_worker *worker = arg;
+	channel_say(&worker->end->channel, FRAME_WANT, list_entry(attempt, struct remote_job, live)->number, 1, "");
+	return true;
+}
+
+// Only the dispatcher knows whether other jobs wait: so each lent slot goes back after one job, and takes its turn again.
+static bool others_wait(void *arg FP_UNUSED) {
+	return true;
+}
+
+static void return_slot(void *arg, struct lending *lending) {
+	struct remote_worker *worker = arg;
+	struct remote_lending *lent = list_entry(lending, struct remote_lending, lending);
+	channel_say(&worker->end->channel, FRAME_BACK, lent->job, 0, "");
+	free(lent);
+}
+
+// Takes a slot that the dispatcher lends to the fairpars in the job.
+static void take_slot(const struct remote_job *job) {
+	struct remote_lending *lent = NEW(struct remote_lending);
+	lent->job = job->number;
+	if (!nested_lend(job->worker->nested, job->live.number, &lent->lending)) {
+		free(lent); // the job has just ended
+	}
+}
+
+static uint64_t serve_nested(struct remote_worker *worker) {
+	FP_HOLD(&worker->lock);
+	return worker->nested ? nested_tick(worker->nested, &worker->polls) : TIME_NEVER;
+}
+
+static void open_nested(struct remote_worker *worker) {
+	unsigned slots = worker->config->slots;
+	worker->nested = nested_open(slots, (struct slots_bounds){slots, slots}, /* lends */ true, worker->context, worker->children);
+	if (worker->nested) {
+		nested_attach(worker->nested, &(struct nested_source){
+			.request = request_slot, .others_wait = others_wait, .returned = return_slot, .arg = worker,
+		}, worker->wake_fd);
+		jobserver_slots_mark_level(worker->context);
 	}
 }
 
@@ -291,7 +348,17 @@ static void execute(struct remote_job *job, void *stack_top, struct job_end *ret
 		context_set_limits(context, payload->limits, payload->nlimits);
 	}
 	char **env = env_merge(job->worker->env, payload->set.at, payload->unset.at);
+	FP_CLEANUP(buf_fini) struct buf variable = BUF_INIT;
+	struct nested *nested = job->worker->nested;
+	if (nested) {
+		nested_add_variable(nested, &job->live, &variable);
+		char **inherited = env, *set[] = {variable.data, NULL};
+		env = env_merge(inherited, set, NULL);
+		free(inherited);
+	}
+	nested_begin(nested, &job->live);
 	run_child(job, context, env, stack_top, ret_end);
+	nested_end(nested, &job->live);
 	free(env);
 	context_unref(context);
 }
@@ -383,7 +450,8 @@ static bool has_thread(struct remote_worker *worker) {
 static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_t n) {
 	struct remote_worker *worker = arg;
 	struct remote_job *job = of->owner = NEW(struct remote_job);
-	*job = (struct remote_job){.worker = worker, .number = of->number, .has_files = of->has_files, .input_fd = -1, .room_fd = -1};
+	*job = (struct remote_job){.worker = worker, .number = of->number, .has_files = of->has_files, .input_fd = -1, .room_fd = -1,
+		.live.has_slot = true};
 	job->talk.send = send_files;
 	job->talk.sender = job;
 	file_talk_init(&job->talk);
@@ -454,6 +522,9 @@ static const char *on_frame(void *arg FP_UNUSED, struct channel_job *of, const s
 		post(job->room_fd);
 		return NULL;
 	case FRAME_MORE: post(job->room_fd); return NULL;
+	case FRAME_LEND:
+		take_slot(job);
+		return NULL;
 	case FRAME_STOP: stop_job(job, (enum stop_how)frame->numbers[1]); return NULL;
 	default: return file_talk_post(&job->talk, frame);
 	}
@@ -541,14 +612,18 @@ static uint64_t do_due(struct remote_worker *worker) {
 }
 
 static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, bool writes) {
-	struct pollfd fds[] = {
-		{.fd = worker->signal_fd, .events = POLLIN},
-		{.fd = worker->wake_fd, .events = POLLIN},
-		{.fd = guardian_fd(children_guardian(worker->children)), .events = 0},
-		{.fd = reads ? worker->in_fd : -1, .events = POLLIN},
-		{.fd = writes ? worker->out_fd : -1, .events = POLLOUT},
-	};
-	int ready = poll(fds, sizeof(fds) / sizeof(fds[0]), poll_ms(until));
+	struct polls *polls = &worker->polls;
+	polls->n = 0;
+	polls_add(polls, worker->signal_fd, POLLIN);
+	polls_add(polls, worker->wake_fd, POLLIN);
+	polls_add(polls, guardian_fd(children_guardian(worker->children)), 0);
+	polls_add(polls, reads ? worker->in_fd : -1, POLLIN);
+	polls_add(polls, writes ? worker->out_fd : -1, POLLOUT);
+	if (worker->nested) {
+		nested_add_polls(worker->nested, polls);
+	}
+	const struct pollfd *fds = polls->at;
+	int ready = poll(polls->at, polls->n, poll_ms(until));
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
 	if (ready <= 0) {
 		return;
@@ -571,6 +646,7 @@ static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, 
 // Serves the connection and what is due until nothing is left to do. Returns whether the connection was lost before all was done.
 static bool loop(struct remote_worker *worker) {
 	bool was_cut_off = false;
+	uint64_t nested_due = TIME_NEVER;
 	for (bool over = false; !over;) {
 		uint64_t due = do_due(worker);
 		struct channel *channel = &worker->end->channel;
@@ -587,7 +663,8 @@ static bool loop(struct remote_worker *worker) {
 			terminate(worker);
 		}
 		if (!over) {
-			loop_poll(worker, due, !broken, left > 0);
+			loop_poll(worker, time_earlier(due, nested_due), !broken, left > 0);
+			nested_due = serve_nested(worker);
 		}
 	}
 	return was_cut_off;
@@ -617,6 +694,7 @@ static int worker_open(struct remote_worker *worker) {
 	(void)context_raise_nofile(worker->context);
 	worker->children = children_create(&worker->config->term_seq, worker->context, worker->wake_fd);
 	children_start_guardian(worker->children);
+	open_nested(worker);
 	const struct remote_worker_config *config = worker->config;
 	uint64_t last = LAST_S * NS_PER_S + term_seq_length(&config->term_seq), usable = u64_minus(config->left * NS_PER_S, last);
 	worker->over = config->left > 0 ? now_ns() + usable : TIME_NEVER;
@@ -648,6 +726,7 @@ static void worker_close(struct remote_worker *worker) {
 		fd_close(&entry->room_fd);
 		free(entry);
 	}
+	nested_close(worker->nested);
 	if (worker->children) {
 		if (worker->ending) {
 			children_kill_orphans(worker->children);
@@ -656,6 +735,7 @@ static void worker_close(struct remote_worker *worker) {
 	}
 	free(worker->env);
 	buf_fini(&worker->base);
+	free(worker->polls.at);
 	fd_close(&worker->wake_fd);
 	fd_close(&worker->signal_fd);
 	fd_close(&worker->in_fd);

@@ -1,0 +1,130 @@
+// Slots that the run lends to the fairpars in its jobs, beyond the slots of these jobs. Each is an item in the batch of the job (WORK_LENT). In its
+// turn the item takes a slot, on the machine where the job runs; and is pending until the slot is back.
+
+#include "exec/job_run.h"
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "hosts/hosts.h"
+#include "sharing/nested.h"
+#include "state/publish.h"
+#include "state/run.h"
+
+struct run_loan {
+	struct run *run;
+	enum { LOAN_QUEUED, LOAN_WAITS, LOAN_LENT } state; // it waits for a place on its machine; the slot is lent
+	struct hosts_loan machine;  // in a run on one machine only `is_over` and `request.worker` are used
+	bool is_here;               // the job is on this machine: the slot is `lending`
+	struct lending lending;
+	uint64_t attempt;           // number of the attempt
+};
+
+// Ends a loan whose slot is back, or does not come.
+static enum work_status end(struct run_loan *loan) {
+	if (loan->is_here && loan->state != LOAN_LENT) {
+		(void)nested_lend(loan->run->nested, loan->attempt, NULL);
+	}
+	if (loan->run->hosts) {
+		hosts_loan_close(loan->run->hosts, &loan->machine);
+	}
+	free(loan);
+	return WORK_OK;
+}
+
+static enum work_status lend(struct run_loan *loan, struct worker *worker) {
+	if (loan->run->hosts && loan->machine.request.answer != HOSTS_PLACE) {
+		return end(loan);
+	}
+	loan->state = LOAN_LENT;
+	loan->lending.slot = worker_slot(worker);
+	if (!loan->is_here) {
+		hosts_lend(loan->run->hosts, &loan->machine);
+	} else if (!nested_lend(loan->run->nested, loan->attempt, &loan->lending)) {
+		return end(loan);
+	}
+	return WORK_PENDING;
+}
+
+static enum work_status resume(struct worker *worker, struct queue *queue FP_UNUSED, void *data) {
+	struct run_loan *loan = *(struct run_loan **)data;
+	if (atomic_load(&loan->machine.is_over)) {
+		return end(loan);
+	}
+	bool goes_on = loan->state == LOAN_WAITS && hosts_have_answered(loan->run->hosts, &loan->machine.request);
+	return goes_on ? lend(loan, worker) : WORK_PENDING;
+}
+
+static enum work_status run(struct worker *worker, struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
+	struct run_loan *loan = *(struct run_loan **)data;
+	loan->state = LOAN_WAITS;
+	if (!loan->run->hosts) {
+		loan->machine.request.worker = worker;
+	} else if (!hosts_loan_begin(loan->run->hosts, &loan->machine, worker)) {
+		return WORK_PENDING;
+	}
+	return lend(loan, worker);
+}
+
+static void drop(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
+	(void)end(*(struct run_loan **)data);
+}
+
+static const struct work_type work_loan = {.name = "loan", .run = run, .resume = resume, .drop = drop};
+
+// Queues an item that will lend a slot to the fairpars in the attempt: on another machine, `elsewhere`, or if that is NULL here. Returns false if
+// there is no such slot, or the run takes no more items.
+static bool request_slot(struct run *run, const struct live_attempt *attempt, struct host_attempt *elsewhere) {
+	struct run_loan *loan = NEW(struct run_loan);
+	*loan = (struct run_loan){.run = run, .is_here = !elsewhere, .attempt = attempt->number};
+	if (run->hosts && !hosts_loan_open(run->hosts, &loan->machine, elsewhere)) {
+		free(loan);
+		return false;
+	}
+	const struct work work = {
+		.type = &work_loan,
+		.data = &loan,
+		.size = sizeof(loan),
+		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_TOKEN, // WORK_NO_TOKEN: this is no start of a job, so --rate does not count it
+		.id = attempt->number,
+	};
+	if (pool_submit(run->pool, worker_queue(attempt->worker), attempt->worker, &work, 1) == SUBMIT_OK) {
+		return true;
+	}
+	if (run->hosts) {
+		hosts_loan_close(run->hosts, &loan->machine);
+	}
+	free(loan);
+	return false;
+}
+
+void loans_request_elsewhere(struct worker_state *state) {
+	for (unsigned n = hosts_take_wanted(state->elsewhere); n > 0 && request_slot(state->run, &state->live, state->elsewhere); --n) {
+	}
+}
+
+// ---- for fairpars in jobs on this machine ----
+
+static bool request_here(void *arg, const struct live_attempt *attempt) {
+	return request_slot(arg, attempt, NULL);
+}
+
+static bool others_wait(void *arg) {
+	const struct run *run = arg;
+	return pool_demand(run->pool, 1) > 0;
+}
+
+static void take_back(void *arg FP_UNUSED, struct lending *lending) {
+	struct run_loan *loan = list_entry(lending, struct run_loan, lending);
+	atomic_store(&loan->machine.is_over, true);
+	pool_resume(loan->machine.request.worker);
+}
+
+void loans_attach(struct run *run) {
+	nested_attach(run->nested, &(struct nested_source){
+		.request = request_here,
+		.others_wait = others_wait,
+		.returned = take_back,
+		.publish = publish_lent,
+		.arg = run,
+	}, run->wake_fd);
+}

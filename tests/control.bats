@@ -350,10 +350,8 @@ d|'
 	assert_contains "$stderr" "there is no job 99"
 	run_fairpar 255 --add true
 	assert_contains "$stderr" "--add speaks to a run"
-	PARALLEL_SSHLOGIN=one run_fairpar 255 --add true
+	run_fairpar 1 --launch 'env {}' '"$FAIRPAR" --add true #' ::: a </dev/null
 	assert_contains "$stderr" "--add: the run is on another machine"
-	PARALLEL_SSHLOGIN=: run_fairpar 255 --add true
-	assert_contains "$stderr" "--add speaks to a run"
 	run_fairpar 255 --wait 3
 	assert_contains "$stderr" "name it with --id"
 	r 255 --wait 3

@@ -316,7 +316,7 @@ $(printf "%6d  %5d  %4d  %5d  %5s TIME  sh -c echo w >>order  (batch night)" "$s
 	release held.go
 	end_fairpar
 	assert_contains "$stderr" "fairpar: batch 'default': 1 queued, 0 running; the next job waits until the run gets another slot"
-	assert_contains "$stderr" "fairpar: 2nd of 2 waiting for a slot of pool default, held by 'sh"
+	assert_contains "$stderr" "fairpar: 2nd of 2 waiting for pool default, held by 'sh"
 	wait
 }
 

@@ -20,7 +20,7 @@ say_waits() {
 	await_pool ', 2 waiting'
 	say_waits w "$FAIRPAR" --pool --single true
 	local holder=${line##*(pid } text=${line% (pid*}
-	assert_eq "$text" "fairpar: 3rd of 3 waiting for a slot of pool default, held by 'sh -c echo >h.in; read -r _ <h.go'"
+	assert_eq "$text" "fairpar: 3rd of 3 waiting for pool default, held by 'sh -c echo >h.in; read -r _ <h.go'"
 	assert_eq "${holder#*)}" '; see fairpar --pool=default --status'
 	assert_contains "$(tr '\0' ' ' <"/proc/${holder%%)*}/cmdline")" 'read -r _ <h.go'
 	release h.go
@@ -33,7 +33,7 @@ say_waits() {
 	"$FAIRPAR" --pool --pool-slots 1 --single sh -c $'echo >in\nread -r _ <go' 3>&- &
 	await in
 	say_waits run "$FAIRPAR" --pool 'echo {}' ::: 1 2 3
-	assert_contains "$line" "fairpar: 1st of 1 waiting for a slot of pool default, held by 'sh -c echo >in\\nread -r _ <go' (pid "
+	assert_contains "$line" "fairpar: 1st of 1 waiting for pool default, held by 'sh -c echo >in\\nread -r _ <go' (pid "
 	release go
 	wait
 	assert_eq "$(cat run.out)" $'1\n2\n3'
@@ -46,7 +46,7 @@ say_waits() {
 	wait_on_terminal h 80 'waits for pool default' "TERM=xterm '$FAIRPAR' --pool --progress=tty 'echo ran' ::: 1 2"
 	assert_eq "$status" 0
 	assert_contains "$output" '[0/2  0%] waits for pool default'
-	[[ $output != *' waiting for a slot of'* ]]
+	[[ $output != *' waiting for pool'* ]]
 	wait
 }
 
@@ -55,7 +55,7 @@ say_waits() {
 	hold h --pool-slots 1
 	wait_on_terminal h 80 '1st of 1'
 	assert_eq "$status" 0
-	assert_contains "$output" "1st of 1 waiting for a slot of pool default, held by '"
+	assert_contains "$output" "1st of 1 waiting for pool default, held by '"
 	assert_contains "$(tr '\r' '\n' <<<"$output" | grep -A5 'waiting for')" $'\e[K'
 	[[ ${output##*$'\e[K'} != *'waiting for'* ]]
 	wait
@@ -86,7 +86,7 @@ say_waits() {
 	hold h
 	for time in 0 0.01; do
 		run_fairpar 75 --pool --pool-wait "$time" --single touch ran
-		assert_contains "$stderr" "fairpar: error: --pool-wait: no slot in time: 1st of 1 waiting for a slot of pool default, held by 'sh -c echo >h.in; read -r _ <h.go' (pid "
+		assert_contains "$stderr" "fairpar: error: --pool-wait: no slot in time: 1st of 1 waiting for pool default, held by 'sh -c echo >h.in; read -r _ <h.go' (pid "
 	done
 	await_pool '1 of 1 slots taken, 0 waiting'
 	run_fairpar 75 --pool --pool-wait 0 --slots-per-job 9 --single touch ran

@@ -194,12 +194,14 @@ static bool is_without_effect(const char *word, size_t len) {
 	       (id == OPT_IGNORED || id == OPT_CITATION || id == OPT_PLAIN);
 }
 
-// True if the text has a word other than an option without effect; # begins a comment, up to the end of the line.
+// True if a line of the text that does not begin with # has a word other than an option without effect.
 static bool has_options(const char *text) {
-	for (size_t len; *(text += strspn(text, " \t\n")); text += len) {
-		bool is_comment = *text == '#';
-		len = strcspn(text, is_comment ? "\n" : " \t\n");
-		if (!is_comment && !is_without_effect(text, len)) {
+	bool begins = true; // a line, or blanks in front of its first word
+	for (size_t len; *text; text += len) {
+		bool is_blank = strchr(" \t\n", *text), is_comment = begins && *text == '#';
+		begins = is_blank && (begins || *text == '\n');
+		len = is_blank ? 1 : strcspn(text, is_comment ? "\n" : " \t\n");
+		if (!is_blank && !is_comment && !is_without_effect(text, len)) {
 			return true;
 		}
 	}

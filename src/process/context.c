@@ -11,7 +11,7 @@ extern char **environ;
 
 enum { USUAL_NOFILE = 1024 }; // the limit that Linux starts with
 
-static size_t list_length(char *const *list) {
+size_t argv_length(char *const *list) {
 	size_t n = 0;
 	while (list && list[n]) {
 		++n;
@@ -21,7 +21,7 @@ static size_t list_length(char *const *list) {
 
 // Returns a copy of the list, NULL at its end; strings and array are one allocation.
 static char **env_copy(char *const *env) {
-	size_t n = list_length(env), bytes = 0;
+	size_t n = argv_length(env), bytes = 0;
 	for (size_t i = 0; i < n; ++i) {
 		bytes += strlen(env[i]) + 1;
 	}
@@ -61,8 +61,8 @@ const char *env_find(char *const *list, const char *name, size_t len) {
 }
 
 char **env_merge(char *const *base, char *const *set, char *const *unset) {
-	size_t nset = list_length(set), n = 0;
-	char **env = xcalloc(list_length(base) + nset + 1, sizeof(*env));
+	size_t nset = argv_length(set), n = 0;
+	char **env = xcalloc(argv_length(base) + nset + 1, sizeof(*env));
 	for (; *base; ++base) {
 		size_t len = strcspn(*base, "=");
 		if (!env_find(set, *base, len) && !env_find(unset, *base, len)) {

@@ -37,6 +37,9 @@ struct context *context_capture(void);
 
 // Environments are lists of "NAME=VALUE" with NULL at their end.
 
+// Returns how many strings the list has, at whose end there is NULL. NULL: none.
+size_t argv_length(char *const *list);
+
 // Returns the entry of `list` (NULL: empty) for the variable `name`, of `len` bytes; or NULL. An entry may be a name without "=VALUE".
 const char *env_find(char *const *list, const char *name, size_t len);
 

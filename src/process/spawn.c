@@ -325,10 +325,7 @@ pid_t spawn_program(const struct spawn_config *config, const struct starter *sta
 	pid_t pid = starter ? starter->start(starter->arg, config, ret_pidfd, ret_error) : spawn(config, ret_pidfd, ret_error);
 	if (pid < 0 && ret_error->step == SPAWN_EXEC && ret_error->error == ENOEXEC) {
 		static char shell[] = SHELL;
-		size_t n = 0;
-		while (config->argv[n]) {
-			++n;
-		}
+		size_t n = argv_length(config->argv);
 		FP_CLEANUP(free_later) char **argv = xcalloc(n + 3, sizeof(*argv));
 		argv[0] = shell;
 		argv[1] = (char *)(uintptr_t)config->path; // execve(2) does not change the arguments

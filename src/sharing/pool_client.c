@@ -19,8 +19,8 @@
 void pool_client_add_rank(struct buf *buf, const char *what, const char *pool, const struct client_event *event) {
 	static const char *const endings[] = {"th", "st", "nd", "rd"};
 	unsigned last = event->rank % 10, teens = event->rank / 10 % 10;
-	buf_printf(buf, "%s%u%s of %u waiting for a slot of %s%s", what, event->rank, endings[last < 4 && teens != 1 ? last : 0], event->waiting,
-	           pool ? "pool " : "the run in whose job this run was started", pool ? pool : "");
+	buf_printf(buf, "%s%u%s of %u waiting for %s%s", what, event->rank, endings[last < 4 && teens != 1 ? last : 0], event->waiting,
+	           pool ? "pool " : "a slot of the run in whose job this run was started", pool ? pool : "");
 	if (event->text[0]) {
 		buf_printf(buf, ", held by %s", event->text);
 	}

@@ -105,10 +105,7 @@ static void enter_strings(struct job_spec *spec) {
 // Makes the environment: the variables `all`, in which those of the manifest replace any of the same name.
 static void make_env(struct job_spec *spec, char *const *all, const struct manifest_env *env, struct spec_parse *parse) {
 	FP_CLEANUP(free_later) struct manifest_pair *pairs = NULL;
-	size_t nall = 0, npairs = manifest_env_pairs(env, &pairs);
-	while (all[nall]) {
-		++nall;
-	}
+	size_t nall = argv_length(all), npairs = manifest_env_pairs(env, &pairs);
 	spec->env = xcalloc(nall + npairs + 2, sizeof(*spec->env));
 	for (size_t i = 0; i < nall; ++i) {
 		bool hidden = manifest_env_is_set_for_each(all[i]) || is_of(all[i], parse->slot_var)

@@ -1,6 +1,6 @@
 // fairpar: xargs for many queues. Starts up, picks the mode, returns the exit status.
 //
-// The map of src/; docs/design.md is the design. Data flows one way; state/ and the rooms (directories) below it in src/LAYERS combine the others.
+// The map of src/; docs/design.md is the design. state/, and the rooms (directories) listed after it in src/LAYERS, make a run of the other rooms.
 //
 //   stdin, files, :::, manifest -> input: record -> feed: item in a batch's queue -> engine: whose turn -> worker
 //     -> exec: the job -> process: child -> output: spool -> stdout, stderr
@@ -18,7 +18,7 @@
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; proctree.c: how busy a child is; memory.c:
 //                                   the memory that a job needs
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c: the library that does it in the shell)
-//   remote/      channel_send()     the connection to a worker on another machine: frames (frames.def), both ends without their I/O;
+//   remote/      channel_send()     the protocol of the connection to a worker on another machine, without its reads and writes: frames (frames.def);
 //                                   sshlogin.c: the machines, and the command that starts a worker there (ssh, --launch). To add another launcher,
 //                                   write a file like slurm.c, which makes such a command, and call it in cli/option_hosts.c
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
@@ -31,33 +31,33 @@
 //   hosts/       hosts_request_place()      hosts.c: the machines of a run; host.c: a machine and its connection; host_attempt.c: a command there
 //     connections.c       the thread that serves all connections
 //     host_places.c       how many slots the machines have, and which attempt gets which slot
-//     host_loans.c        slots there that are lent to the fairpars in its jobs
+//     host_loans.c        slots of other machines that are lent to the fairpars in the jobs there
 //     host_list.c         machines that come and leave as the file that lists them changes
 //     host_files.c        the steps of an attempt on a machine: files are copied there before its command, and back after it
-//     launcher.c          the process, with pipes, of any command that starts a worker
+//     launcher.c          runs a command that starts a worker, or a short command of Slurm, with pipes to it
 //     pilots.c            jobs of Slurm that serve as machines: requested and released (pilot_policy.c) by Slurm's commands
 //   sharing/     leases_open()      slots that are shared with other programs; calls for the beginning and the end of each attempt:
 //     leases.c            slots that come from a pool, or from the run in whose job this run was started (pool_client.c)
 //     nested.c            slots that are lent to the fairpars in this run's jobs, and the table of attempts that run
 //     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool
 //                         jobserver_spare.c)
-//   xargs/       xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind
+//   xargs/       xargs_main()       `fairpar --xargs`, or a fairpar that is called xargs: has its own kind of run, without state/, exec/ and run/
 //   pipe/        blockfeed_step()   --pipe: data cut into blocks, one for each job (block_feed.c, block.c); dealer.c: data for jobs that run already
 //   state/       struct run         the state of a run and of its parts, which exec/, feed/ and run/ use:
 //     batch.c             the batches of a run with their counts, and what the command line says of each batch
 //     dag_node.c          a batch of a manifest: its state, its own items
 //     job_spec.c          how the items of a batch become jobs: templates, context, environment
 //     job_state.c         a job that has begun, and what its worker keeps from job to job
-//     publish.c           passes the events of run, batches, attempts and waits to subscribers; counts the ends of jobs, for --halt and others
+//     publish.c           passes the events of run, batches, attempts and waits to subscribers; counts the ends of jobs (for --halt and statistics)
 //     retry_queue.c       jobs that wait for their next attempt
 //     terminal.c          jobs that get the terminal (--tty), and questions before jobs (-p)
 //     auto_slots.c        how many jobs run at once with -j auto
 //   gate/        gate_ask()         whether any job may start now, before it has a slot: --delay, --load, --memfree. The needs of a single job (see
 //                                   manifest/keys.def, state/job_spec.h) are claimed by its attempt (exec/attempt.c), which lends its slot while it
-//                                   waits (engine/lend.c): memory is in process/memory.c; a need that is counted within the run would be in state/
+//                                   waits (engine/lend.c). process/memory.c counts memory; a new need that is counted in the run belongs in state/
 //   record/      log_sink_open()    the records that a run writes and shows:
 //     job_records.c       --joblog, and the jobs that --resume leaves out
-//     added_jobs.c        the jobs of --add; waits.c: jobs that wait for these, and lend their slots meanwhile
+//     added_jobs.c        the jobs of --add; waits.c: jobs that wait for added jobs, and lend their slots meanwhile
 //     result_files.c      --results and --files
 //     log_sink.c          --log; pictures.c: --report and --trace, from a log
 //     status_display.c    the status line while the run goes (explain_live.c: why jobs have not started)
@@ -66,7 +66,7 @@
 //     submission.c        items, numbered and submitted together
 //     job_run.c           the life of a job: run, retry, end
 //     attempt.c           one attempt: what it must have first (a machine, memory), its command, environment and child
-//     loan.c              slots that are lent to the fairpars in jobs, as items of the batches of these jobs
+//     loan.c              lends slots to the fairpars in jobs: each loan is an item in the batch of the job
 //     job_output.c        where a job's output goes: to the spool, to files, or as items to another batch (submission.c)
 //     created_files.c     the files that jobs create (`creates`); the files of failed jobs are removed
 //     batch_commands.c    the commands of a batch that run no item: on-failure, finally, listings
@@ -79,7 +79,7 @@
 //     control.c           answers requests to the run: --status (control_status.c), --add
 //   modes/       sem_run()          the modes of fairpar in which it does not run jobs from items:
 //     show_mode.c         what is shown without a run: --check, --list, --from-log
-//     sem_mode.c, pool_mode.c        one command behind a semaphore, or in a slot of a pool
+//     sem_mode.c, pool_mode.c        one command that waits for a semaphore, or for a slot of a pool
 //     control_mode.c      --status, --add, --wait, --cancel: the side that asks a run (run/control.c answers)
 //     worker_mode.c       --worker: the other end of a connection; worker.c: the jobs there
 //
@@ -117,7 +117,7 @@ int main(int argc, char *argv[]) {
 	struct context *context = context_capture(); // before anything changes: jobs get the signals, limits and so on that fairpar got
 	context->mask = mask;
 	context->closed = fds_sanitize();
-	if (context->closed < 0) { // if 0, 1 or 2 were closed, any file that is opened could take their place
+	if (context->closed < 0) { // while descriptor 0, 1 or 2 is closed, the next file that is opened gets its number
 		diag_error("cannot open /dev/null: %s", strerror(errno));
 		return EXIT_TROUBLE;
 	}

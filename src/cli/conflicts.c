@@ -1,4 +1,4 @@
-// Refuses options that exclude each other; warns of options that have no effect together with others, and of options in $PARALLEL.
+// Refuses options that exclude each other; warns of options that have no effect together with other options, and of options in $PARALLEL.
 
 #include "cli/parser.h"
 
@@ -24,7 +24,7 @@
 // reason `text`, except if `unless` is given. NEEDS (`others` is NULL): option `id` has no meaning without option `unless`.
 static const struct rule {
 	enum option_id id, unless;
-	const char *text;              // the reason, or "" where it is evident; of NEEDS what is missing
+	const char *text;              // of EXCLUDES the reason, or "" if it is evident; of NEEDS what is missing
 	const enum option_id *others;  // NOPTIONS behind the last one
 } rules[] = {
 #define EXCLUDES(id, unless, reason, ...) {id, unless, reason, (const enum option_id[]){__VA_ARGS__, NOPTIONS}},
@@ -32,8 +32,8 @@ static const struct rule {
 #include "cli/options.def"
 };
 
-// Sets on[id] for options that count in the rules: OPT_PIPE stands for all that make blocks, OPT_SSHLOGIN for all that name machines, OPT_JOBS
-// for -j auto. Options for blocks and manifests do not count with a semaphore, nor does --pack with --retry-failed, whose commands are complete.
+// Sets on[id] for options that count in the rules. OPT_PIPE stands for all options that make blocks, OPT_SSHLOGIN for all that name machines, and
+// OPT_JOBS for -j auto. Options for blocks and manifests do not count with a semaphore. --pack does not count with --retry-failed.
 static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		enum option_group group = option_table[id].group;
@@ -48,7 +48,7 @@ static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	on[OPT_PACK] = on[OPT_PACK] && o->resume != RESUME_RETRY && !o->sem.is_on;
 }
 
-// Returns the option to name in a message about `id`: if `id` stands for several options in the rules, the one of them that was given.
+// Returns the option to name in a message about `id`: if `id` stands for several options in the rules, the option of these that was given.
 static enum option_id as_given(const struct options *o, enum option_id id) {
 	static const enum option_id machines[] = {OPT_SSHLOGIN, OPT_SSHLOGINFILE, OPT_LAUNCH, OPT_SLURM};
 	for (size_t i = 0; id == OPT_SSHLOGIN && i < sizeof(machines) / sizeof(*machines); ++i) {
@@ -82,7 +82,7 @@ static int check_rules(const struct options *o) {
 		: diag_error("--batch %s cannot be combined with --batch-by: each names the batch of the same items", text_shows(o->batch));
 }
 
-// ---- more than a pair of options ----
+// ---- rules that the table cannot express ----
 
 int option_others_check(const struct options *o, enum option_id id, enum option_list with) {
 	for (int other = 0; other < NOPTIONS; ++other) {
@@ -196,7 +196,7 @@ static bool is_without_effect(const char *word, size_t len) {
 
 // True if a line of the text that does not begin with # has a word other than an option without effect.
 static bool has_options(const char *text) {
-	bool begins = true; // a line, or blanks in front of its first word
+	bool begins = true; // only blanks have come in this line so far
 	for (size_t len; *text; text += len) {
 		bool is_blank = strchr(" \t\n", *text), is_comment = begins && *text == '#';
 		begins = is_blank && (begins || *text == '\n');

@@ -153,7 +153,7 @@ void help_concise(struct buf *text) {
 
 // ---- completions ----
 
-// Appends s as a word in single quotes, for any of the shells (fish takes \' inside, the others '\'').
+// Appends s as a word in single quotes, for any of the shells (inside the quotes, fish takes \', bash and zsh take '\'').
 static void add_quoted(struct buf *text, const char *s, bool fish) {
 	buf_addc(text, '\'');
 	for (; *s; ++s) {

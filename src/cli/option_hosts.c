@@ -29,7 +29,7 @@ enum { MOST_PILOT_CPUS = 1 << 12 }; // the most CPUs of a pilot of Slurm
 
 // ---- files ----
 
-// Sets `path` to the file of that name in one of GNU parallel's own directories. Returns false if none has it.
+// Sets `path` to the file of that name in one of GNU parallel's own directories. Returns false if no directory has the file.
 static bool find_own(struct buf *path, const char *name) {
 	static const struct { const char *variable, *below; } places[] = {
 		{"PARALLEL_HOME", ""}, {"HOME", "/.parallel"}, {"XDG_CONFIG_HOME", "/parallel"}, {"HOME", "/.config/parallel"},
@@ -94,7 +94,7 @@ static const char *find_path(const char *name, struct buf *path) {
 	return name;
 }
 
-// Reads a file of machines: the function that sshlogins_add() calls. `arg` is the struct host_sources.
+// Reads a file of machines; sshlogins_add() calls this function. `arg` is the struct host_sources.
 static int read_list(void *arg, const char *name, struct buf *ret_text, char **ret_error) {
 	struct host_sources *sources = arg;
 	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
@@ -208,7 +208,7 @@ int opt_slurm(struct parser *parser, const char *value) {
 	return options_set_slurm(parser->options, value);
 }
 
-// Each pilot has as many CPUs as the options of --slurm ask for; by default, one for each job of -j.
+// Each pilot has as many CPUs as the options of --slurm ask for; by default, one CPU for each job of -j.
 int options_add_pilots(struct options *o) {
 	long jobs = 0;
 	if (!o->slurm) {
@@ -323,7 +323,7 @@ int options_resolve_hosts(struct options *o) {
 	if (hosts->n == 0) {
 		return 0;
 	}
-	if (!o->tokens.elsewhere) { // this machine is the only one, as a list has ":" only once
+	if (!o->tokens.elsewhere) { // the run has only this machine: a list names it (":") only once
 		if ((hosts->logins[0].cpus > 0 || hosts->logins[0].has_no_cpus) && sshlogin_jobs(&hosts->logins[0], o->jobs, o->own_jobs) == 0) {
 			o->jobs = o->own_jobs;
 		}

@@ -232,7 +232,7 @@ static int resolve_records(struct options *o) {
 		return option_fail(o->records > 0 ? records_by : lines_by,
 		                   "cannot be combined with --pipe-part, which does not count records; --pipe < FILE does");
 	}
-	o->records *= o->records > 0 && o->lines > 0 ? o->lines : 1; // as in GNU parallel
+	o->records *= o->records > 0 && o->lines > 0 ? o->lines : 1; // if both -N and -L are given, they are multiplied, as in GNU parallel
 	return 0;
 }
 
@@ -269,7 +269,7 @@ static void resolve_output(struct options *o) {
 	if (o->tty && !given[OPT_GROUP] && !given[OPT_LINE_BUFFER]) {
 		o->output = OUTPUT_UNGROUP; // for example, an editor draws on the terminal
 	}
-	o->keep_order = o->keep_order && !given[OPT_NO_KEEP_ORDER]; // in whichever order the two are given, as with GNU parallel
+	o->keep_order = o->keep_order && !given[OPT_NO_KEEP_ORDER]; // --no-keep-order wins in either order, as in GNU parallel
 	o->output_given = o->dry_run || o->tty || given[OPT_GROUP] || given[OPT_LINE_BUFFER] || given[OPT_UNGROUP];
 	if (o->dry_run) {
 		o->output = OUTPUT_GROUP; // as in GNU parallel: only the command is written
@@ -374,7 +374,7 @@ struct manifest *options_load_manifest(struct options *o, bool *ret_unwritten) {
 	return manifest;
 }
 
-// Refuses options that would hold for all batches although a manifest has a key for them, by which each batch can have its own value.
+// Refuses options that cannot be combined with -f: for most of them a manifest has a key, by which each batch can have its own value.
 int options_resolve_manifest(struct options *o) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		if (o->given[id] && *option_table[id].instead) {
@@ -440,8 +440,8 @@ int options_resolve_semaphore(struct options *o, char *const *words, size_t nwor
 		*options_add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = &sem->line, .nargs = 1};
 		o->input.end = NULL; // options about items and blocks have no effect on the command
 		o->input.skip_first = o->tee = false;
-		o->pipe = PIPE_NOT; // GNU parallel's manual asks for --pipe here, so that the command gets stdin
-		o->quiet = true; // whoever waits for the exit status knows the command
+		o->pipe = PIPE_NOT; // --pipe has no effect: the command gets stdin without it (GNU parallel's manual asks for --pipe here)
+		o->quiet = true; // no messages about the job: the exit status of fairpar is that of the command
 		o->exit_scheme = EXIT_FIRST;
 	}
 	resolve_output(o);

@@ -118,7 +118,7 @@ int opt_block(struct parser *parser, const char *value) {
 	if (strcmp(value, "0") != 0 && parse_size(value, PARALLEL_UNITS, &bytes) != 0) {
 		return option_fail(parser->id, "must be a size such as 500k or 64M, not '%s'%s", text_shows(value), unit_excess(value));
 	}
-	parser->options->block = bytes; // 0 is the default, as in GNU parallel
+	parser->options->block = bytes; // 0 means the default size, as in GNU parallel
 	return 0;
 }
 
@@ -128,7 +128,7 @@ int opt_pack(struct parser *parser, const char *value) {
 	return is_good ? 0 : option_fail(parser->id, "must be auto, not '%s'; a number of items is given by --max-args", text_shows(value));
 }
 
-// ---- what prints ----
+// ---- options that print ----
 
 int options_show_limits(const struct packing *packing) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;

@@ -32,7 +32,7 @@ struct value_info {
 #define GIVEN .kind = KIND_GIVEN
 #define SET(field, value) .kind = KIND_SET, FIELD(field), .least = (value)
 #define FLAG(field) SET(field, true)
-#define TEXT(field) .kind = KIND_TEXT, FIELD(field), .least = 1 // byte
+#define TEXT(field) .kind = KIND_TEXT, FIELD(field), .least = 1 // byte: the text must not be empty
 #define ANY_TEXT(field) .kind = KIND_TEXT, FIELD(field)
 #define TEXTS(field, count) .kind = KIND_LIST, FIELD(field), .least = 1, .most = offsetof(struct options, count)
 #define NUMBER(field, min, max) .kind = KIND_NUMBER, FIELD(field), .least = (min), .most = (max)
@@ -155,7 +155,7 @@ void option_settings_apply(const struct options *options, const char *name, stru
 	}
 }
 
-// Stores the N of --weight N and --priority N, of this run in a pool; options.c refuses them without one. Returns false for another text or option.
+// Stores the N of --weight N or --priority N, for this run in a pool; options.c refuses N if there is no pool. Returns false for any other text.
 static bool store_own_setting(enum option_id id, struct pool_options *pool, const char *text) {
 	const struct key *key = &key_table[values[id].key];
 	bool is_weight = id == OPT_WEIGHT;

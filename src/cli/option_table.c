@@ -1,5 +1,5 @@
-// The option table as data: names and texts of every option; which option has a typed name; and which option is suggested
-// if none has it: one that another program calls by this name, whose name begins with it, or whose name is similar.
+// The option table as data: the names and texts of every option. Finds the option that has a typed name. If no option has the name, suggests
+// an option: it has this name in another program, or its own name begins with the typed name or is similar to it.
 
 #include "cli/option_table.h"
 
@@ -82,7 +82,7 @@ bool option_is_name(const char *name, size_t len, enum option_id *ret_id) {
 	return find_name(name, len, /* in_spellings */ false, ret_id);
 }
 
-// Finds the option of GNU parallel, in fairpar or not, that has a name with the prefix `name`; if there are several, lists those of fairpar.
+// Finds the option of GNU parallel, in fairpar or not, of which a name begins with `name`; if there are several, lists the options of fairpar.
 static enum option_match find_by_prefix(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
                                         const char **ret_suggestion) {
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;

@@ -1,4 +1,4 @@
-// The command line: words into struct options.
+// Parses the words of the command line into struct options.
 //
 // The words are parsed by hand: getopt_long() accepts any unique prefix of a name, and glibc and musl have different messages
 // for a wrong name. The rules are those of getopt: short options can be bundled, a value is in the same word or the next one,
@@ -31,7 +31,7 @@ static int refuse_name(enum option_match match, const char *shown, const char *n
 	}
 }
 
-// Takes the next word as the value of the option; if the value may be left out, not a word with a dash in front (as Getopt::Long, type ":s").
+// Takes the next word as the option's value. If the value may be left out, a word that begins with a dash is no value (Getopt::Long, ":s").
 static int read_value(struct parser *parser, bool is_needed) {
 	const struct option_info *info = &option_table[parser->id];
 	if (!*parser->at && is_needed) {
@@ -69,7 +69,7 @@ static int read_name(struct parser *parser, const char *word) {
 	if (!value && (way == VALUE_ALWAYS || way == VALUE_MAY_FOLLOW)) {
 		return read_value(parser, way == VALUE_ALWAYS);
 	}
-	if (!value && parser->id == OPT_MAX_LINES) { // as -l does; with other options of this form a value is fairpar's own addition
+	if (!value && parser->id == OPT_MAX_LINES) { // the next word may be its number, as with -l and in GNU parallel
 		read_number(parser, "");
 	}
 	return 0;
@@ -77,7 +77,7 @@ static int read_name(struct parser *parser, const char *word) {
 
 static int refuse_letter(const struct parser *parser, enum option_match match, const char *instead) {
 	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
-	if ((unsigned char)*parser->letters >= 0x80) { // a byte of a character that has several
+	if ((unsigned char)*parser->letters >= 0x80) { // one byte of a character of several bytes
 		buf_adds(&shown, text_shows(parser->bundle));
 	} else {
 		buf_printf(&shown, "-%s", text_show(parser->letters, 1));
@@ -214,7 +214,7 @@ static int parse_command(struct parser *parser) {
 	return 0;
 }
 
-// With a manifest the words behind the options are names of its batches. Options of fairpar may follow such names, as names,
+// With a manifest the words behind the options are names of its batches. Options of fairpar may also stand behind these names, because names,
 // unlike a command, have no options of their own.
 static int parse_names(struct parser *parser) {
 	struct options *o = parser->options;

@@ -16,7 +16,7 @@
 
 enum mode {
 	MODE_RUN,   // the command, or the manifest if there is one
-	MODE_SEM,   // a command behind a semaphore: sem_run()
+	MODE_SEM,   // a command that waits for a semaphore: sem_run()
 	MODE_POOL,  // --single, a command in a pool; or --pool --status, a list of what runs in the pool: pool_run()
 	MODE_WORKER,// --worker: worker_run()
 	MODE_ASK,   // --add, --wait and so on: control_ask()
@@ -34,7 +34,7 @@ struct batch_file {
 	const char *path;   // "-" is stdin
 };
 
-// --weight B=N, --max-parallel, --rate, --priority, --long-running and --prefer-fairness, in the order given; later ones win.
+// --weight B=N, --max-parallel, --rate, --priority, --long-running and --prefer-fairness, in the order given; later settings win.
 struct batch_setting {
 	enum option_id option;
 	const char *pattern; // batch name or glob
@@ -42,7 +42,7 @@ struct batch_setting {
 	bool is_used;        // the name of a batch has matched the pattern
 };
 
-// Semaphore mode; see option_resolve.c.
+// Semaphore mode; option_resolve.c sets these fields.
 struct semaphore_options {
 	bool is_on;
 	bool foreground;                 // --fg
@@ -103,7 +103,7 @@ enum memory_use { MEMORY_UNSAID, MEMORY_AUTO, MEMORY_NONE };
 enum resume_kind {
 	RESUME_NOT,
 	RESUME_SEEN,                     // --resume: a job with a row in the joblog is done
-	RESUME_FAILED,                   // --resume-failed: a job is done if its row does not say that it failed
+	RESUME_FAILED,                   // --resume-failed: a job is done if its row says that it succeeded
 	RESUME_RETRY,                    // --retry-failed: the commands come from the log
 };
 
@@ -135,7 +135,7 @@ struct options {
 	const char *shell;               // --shell, or NULL
 	struct tokens tokens;            // the spelling of the replacement strings (-I and so on)
 	bool quote;                      // -q
-	unsigned shell_quotes;           // --shell-quote: print the commands, quoted so many times; implies dry_run
+	unsigned shell_quotes;           // --shell-quote: print the commands, quoted this many times; implies dry_run
 
 	// with -f; then nothing under "what to run" and "input" is set
 	const char *manifest;            // FILE, "-" is stdin; or NULL
@@ -166,20 +166,20 @@ struct options {
 	size_t nsettings;
 
 	// blocks of data
-	enum { PIPE_NOT, PIPE_STREAM, PIPE_PART } pipe; // PIPE_PART: `sources` are its files
+	enum { PIPE_NOT, PIPE_STREAM, PIPE_PART } pipe; // PIPE_PART: `sources` are the files of --pipe-part
 	uint64_t block;                  // --block: bytes
-	unsigned block_parts;            // --block -N: so many blocks for each slot; or 0
+	unsigned block_parts;            // --block -N: how many blocks for each slot; or 0
 	const char *recstart, *recend;   // as given, or NULL
 	bool regexp, remove_rec_sep;
 	bool cat;                        // --cat or --fifo
 	bool round_robin;
 	bool tee;
-	const char *tee_file;           // of --pipe-part --tee
+	const char *tee_file;           // --pipe-part --tee: the file that each job reads
 	uint64_t records, lines;         // -N and -L: how many records or lines a block has; or 0
 	const char *header_text;         // --header as given, or NULL
 
 	// scheduling
-	const char *jobs;                // -j as given, or NULL; slots_parse() reads it once limits are raised
+	const char *jobs;                // -j as given, or NULL; slots_parse() reads the text after the limit of descriptors was raised
 	bool fair_time;
 	unsigned max_long;
 	size_t queue_mem;                // bytes
@@ -196,7 +196,7 @@ struct options {
 	// jobs
 	uint64_t timeout;                // nanoseconds, 0: none
 	double timeout_percent;          // of the median run time, 0: none
-	unsigned attempts;               // --retries: attempts in all, at least 1; UINT_MAX: without end
+	unsigned attempts;               // --retries: attempts in all, at least 1; UINT_MAX: no limit
 	struct manifest_delay retry_delay;
 	int nice;
 	struct term_seq term_seq;        // as given, or the default, which is longer with -f
@@ -223,7 +223,7 @@ struct options {
 	bool onall, nonall;              // --onall, which --nonall sets, too
 	unsigned machines;               // --onall: how many machines work at once; 0: all
 	const char *worker_left;         // --worker: how long the worker may still run, as given, or NULL
-	uint64_t worker_seconds;         // `worker_left` in seconds; 0: without end
+	uint64_t worker_seconds;         // `worker_left` in seconds; 0: no limit
 	const char *slurm;               // --slurm outside an allocation: options of the pilots, "" for none; or NULL
 	long pilots;                     // --slurm-pilots: the most pilots at once
 	const char *pilot_name;          // the name that pilots have as jobs of Slurm; NULL: there are no pilots
@@ -307,7 +307,7 @@ int options_hosts_read(const struct options *options, struct sshlogins *ret_list
 // ---- option_resolve.c ----
 
 // True if the words of a command have probably lost their quotes, because a shell of the user has read them once and a job's shell
-// reads them again: behind a word that begins with a dash there is one that the job's shell would split, as in sh -c 'cd /; pwd'.
+// reads them again: behind a word that begins with a dash stands a word that this shell would split, as in sh -c 'cd /; pwd'.
 bool options_words_lost_quotes(char *const *words, size_t n);
 
 #define LOST_QUOTES_HINT "hint: a shell reads these words again: quote them once more, or use -q"

@@ -55,7 +55,7 @@ int option_take_stdin(struct parser *parser, const char *reader);
 // valid until the next source is added.
 struct source_config *options_add_source(struct options *options);
 
-// Adds the file ("-": stdin) as a source of items. `linked`: its items are paired with those of the source before. `reader` is the
+// Adds the file ("-": stdin) as a source of items. `linked`: its items are paired with the items of the source before. `reader` is the
 // option or separator that names the file, for messages. Returns 0 or -1.
 int options_add_file_source(struct parser *parser, const char *path, bool linked, const char *reader);
 
@@ -79,7 +79,7 @@ int options_add_pilots(struct options *options);
 
 // ---- option_resolve.c: sets, once all options are known, what follows from them together ----
 
-// Sets the options that follow from the given ones, in every mode.
+// Sets the options that follow from the given options, in every mode.
 void options_resolve(struct options *options);
 
 // Checks the options of a run of a command, and sets what follows from them: sources, blocks, packing, output. Returns 0 or -1.
@@ -118,7 +118,7 @@ int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
 int option_others_check(const struct options *options, enum option_id id, enum option_list with);
 int option_conflicts_check(const struct options *options);
 
-// Warns of options that have no effect: those that write a file, if --dry-run, --check or --list lets nothing run; and those about
+// Warns of options that have no effect: options that write a file, if --dry-run, --check or --list lets nothing run; and options about
 // blocks of data, without --pipe.
 void option_ineffective_warn(const struct options *options);
 

@@ -27,7 +27,7 @@ struct origin {
 
 // The last attempt at an item, which may still run, and the attempt before that.
 struct origins {
-	uint64_t seq;            // 0: none
+	uint64_t seq;            // of the item; 0: the entry is empty
 	struct origin last, before;
 };
 
@@ -42,7 +42,7 @@ struct chrome {
 	unsigned nslots, ntracks; // tids are 1 to ntracks; the slots come first
 	struct origins *origins; // the origins, by the seq of their item
 	uint64_t ids;            // how many ids arrows and waits have got so far
-	int32_t (*counters)[COUNTERS][CHROME_SAMPLES + 1]; // [class][counter][sample]: change of the number that run or wait
+	int32_t (*counters)[COUNTERS][CHROME_SAMPLES + 1]; // [class][counter][sample]: by how much the counter has changed
 	bool first;              // nothing was written yet
 };
 
@@ -150,7 +150,7 @@ static void add_counter(struct chrome *chrome, unsigned class, enum counter coun
 
 // ---- arrows ----
 
-// Returns the entry where the item's attempts are remembered; it may hold those of another item.
+// Returns the entry where the item's attempts are remembered; the entry may hold the attempts of another item.
 static struct origins *origins_at(struct chrome *chrome, uint64_t seq) {
 	return &chrome->origins[seq % CHROME_ORIGINS];
 }
@@ -268,7 +268,7 @@ static void add_attempt(void *arg, const struct attempt_span *attempt) {
 	add_arrows(chrome, attempt, tid);
 }
 
-// ---- the rest ----
+// ---- waits, nested runs, slots, and the calls from outside ----
 
 static void add_wait(struct chrome *chrome, const struct event_wait *wait, uint64_t until) {
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
@@ -283,7 +283,7 @@ static void add_wait(struct chrome *chrome, const struct event_wait *wait, uint6
 	}
 }
 
-// Adds a slice for a nested run, on its slot's track. If the slot was that of the job or of an outer nested run, it lies inside their slice.
+// Adds a slice for a slot lent to a nested run, on the slot's track. If the job or an outer run had the slot, its slice contains this slice.
 static void add_inner(struct chrome *chrome, const struct event_lent *lent) {
 	FP_CLEANUP(buf_fini) struct buf job = BUF_INIT;
 	unsigned tid = lent->id.slot < chrome->ntracks ? lent->id.slot : chrome->ntracks;

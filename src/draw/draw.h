@@ -1,4 +1,4 @@
-// Draws a run from its log, in three forms.
+// Draws a run from its log: as an SVG, as an HTML page, and as Chrome trace events.
 
 #pragma once
 
@@ -18,14 +18,14 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 // Appends "nightly, fairpar run 2026-11-20 23:41": the manifest's name, and the local time of the start, as far as known.
 void svg_add_title(struct buf *buf, const struct run_stats *stats);
 
-// ---- rows.c: a table of the jobs, one row each: all jobs, or if there are many, those that failed, were retried or were slow, and a
-// sample of the others ----
+// ---- rows.c: a table with a row for each job; or, if there are many jobs, for each job that failed, was retried or was slow, and for a
+// sample of all jobs ----
 
 enum {
-	ROWS_ALL = 5000,        // with no more jobs than this, each has a row
-	ROWS_MARKED = 2000,     // with more jobs: rows for the first that failed or were tried again
-	ROWS_SLOWEST = 500,     // with more jobs: rows for about so many of the slowest attempts
-	ROWS_SAMPLE = 2000,     // with more jobs: rows for about so many of the rest
+	ROWS_ALL = 5000,        // if the run has at most this many jobs, each job has a row; else rows are given to:
+	ROWS_MARKED = 2000,     // - at most this many jobs that failed or were tried again, the first ones
+	ROWS_SLOWEST = 500,     // - about this many of the slowest jobs
+	ROWS_SAMPLE = 2000,     // - a sample of about this many of all jobs
 };
 
 struct rows {
@@ -59,7 +59,7 @@ void html_draw(struct buf *buf, const struct timeline *timeline, const struct ro
 // Appends the name of the job: "thumbs#17".
 void html_add_job_name(struct buf *buf, const struct event_job *id);
 
-// The page's style and its script, from the files html.css and html.js, and "sha256-…" of the script, which the policy names.
+// The page's style and its script, from the files html.css and html.js, and "sha256-…" of the script, by which the page allows it.
 // The script makes the heads of the table of jobs into buttons that sort it, and adds a field to filter it by; the page is
 // complete without the script.
 extern const char html_css[], html_js[], html_script_hash[];
@@ -72,8 +72,8 @@ extern const char html_css[], html_js[], html_script_hash[];
 // counters come in the order of time on each track; an arrow comes with the slice it points to.
 
 enum {
-	CHROME_SAMPLES = 4000,    // the most values of a counter, about
-	CHROME_ORIGINS = 1 << 17, // items that are remembered as origins of arrows; an arrow from an older one is left out
+	CHROME_SAMPLES = 4000,    // about the most values that a counter has
+	CHROME_ORIGINS = 1 << 17, // items that are remembered as origins of arrows; arrows from older items are left out
 };
 
 // Takes a part of the text; called from chrome_on_event() and chrome_finish().

@@ -21,7 +21,7 @@ static void add_head(struct buf *buf, const struct run_stats *stats) {
 	buf_adds(buf, "</style>\n</head>\n<body>\n");
 }
 
-// Adds the command line; each word with a blank stands in quotes.
+// Adds the command line; a word that is empty, or has blanks or special characters of a shell, stands in quotes.
 static void add_argv(struct buf *buf, const struct run_stats *stats) {
 	const char *word = stats->run.argv;
 	for (uint32_t i = 0; i < stats->run.nargv; ++i, word += strlen(word) + 1) {

@@ -1,4 +1,4 @@
-// Writes the page's table of the jobs, one row each, as they end: all jobs, or those that matter and a sample of the others.
+// Writes the page's table of jobs, and adds a job's row when the job ends: all jobs have rows, or the failed, retried and slow jobs and a sample.
 
 #include "draw/draw.h"
 
@@ -72,7 +72,7 @@ static void add_row(struct rows *rows, const struct event_job_end *end, const st
 
 // ---- jobs ----
 
-// Adds the attempt to the sum of those before it, if there were any.
+// Adds the attempt to the sum of the attempts before it.
 static void add_attempt(struct running_sum *sum, const struct event_job_end *end) {
 	const struct result *result = &end->result;
 	uint64_t maxrss = (uint64_t)result->usage.ru_maxrss * 1024;

@@ -23,9 +23,9 @@ struct sheet {
 	struct buf *buf;
 	const struct timeline *timeline;
 	double top;                  // y of the first lane
-	double pitch, bar;           // distance of the lanes; height of a bar
+	double pitch, bar;           // distance from lane to lane; height of a bar
 	double strip;                // top of the strip
-	unsigned *heads;             // for each lane and for the end, how many lines with names of machines are above; NULL: there is one machine
+	unsigned *heads;             // for each lane, and for the end of the lanes: how many lines with names of machines are above; NULL: one machine
 };
 
 static double lane_y(const struct sheet *sheet, unsigned lane) {
@@ -36,7 +36,7 @@ static double bar_x(const struct sheet *sheet, uint64_t at) {
 	return LEFT + timeline_x(sheet->timeline, at);
 }
 
-// Returns the width of the bar, with a gap to the next one.
+// Returns the width of the bar, less a gap before the next bar.
 static double bar_width(const struct sheet *sheet, const struct bar *bar) {
 	double width = bar_x(sheet, bar->to) - bar_x(sheet, bar->from);
 	return width > 3 ? width - 0.6 : width < 0.3 ? 0.3 : width;
@@ -167,7 +167,7 @@ static unsigned *count_heads(const struct timeline *timeline) {
 	return heads;
 }
 
-// Adds the name of the first machine that begins in the lane, and how many others begin there.
+// Adds the name of the first machine that begins in the lane, and how many other machines begin in it.
 static void add_machine(const struct sheet *sheet, unsigned lane) {
 	const struct timeline *timeline = sheet->timeline;
 	const struct machines *machines = timeline->attempts.rows;
@@ -187,7 +187,7 @@ static void add_machine(const struct sheet *sheet, unsigned lane) {
 	buf_adds(sheet->buf, "</text>\n");
 }
 
-// Returns the number of the lane: that of its slot, or of its row on its machine.
+// Returns the number, from 0, by which the drawing calls the lane: the number of its slot, or of its row on its machine.
 static unsigned lane_number(const struct timeline *timeline, unsigned lane) {
 	if (lane < timeline->nslotless) {
 		return lane;
@@ -292,7 +292,7 @@ static void add_signs(const struct sheet *sheet, const struct bar *bar, double x
 		buf_printf(buf, "<path class=\"m\" d=\"M%.1f %.1fh6l-6 %sz\"/>", x, lent ? y + height : y, lent ? "-6" : "6");
 	}
 	const char *class = bar->flags & BAR_FAILED ? "f" : bar->flags & BAR_CANCELLED ? "k" : bar->flags & BAR_OPEN ? "o" : NULL;
-	bool is_marked = width >= 10 && height >= 9; // there is room for a frame and a cross in it
+	bool is_marked = width >= 10 && height >= 9; // the bar has room for a frame and a cross
 	if (class && (bar->flags & BAR_FAILED ? is_marked : width >= 5 && height >= 5)) {
 		buf_printf(buf, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", class, x + 1, y + 1,
 		           width - 2, height - 2);
@@ -300,7 +300,7 @@ static void add_signs(const struct sheet *sheet, const struct bar *bar, double x
 		buf_printf(buf, "<rect class=\"ft\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", x, y - 1,
 		           width < 2 ? 2 : width, height + 2);
 	}
-	for (unsigned i = 0; i < 2 && is_marked && (bar->flags & BAR_FAILED); ++i) { // over a rim of another colour, the cross is seen on any colour
+	for (unsigned i = 0; i < 2 && is_marked && (bar->flags & BAR_FAILED); ++i) { // a black cross over a white one, so that it can be seen on any colour
 		double half = width >= 16 && height >= 12 ? 3 : 1.8, whole = 2 * half;
 		buf_printf(buf, "<path class=\"%s\" d=\"M%.1f %.1fl%.1f %.1fm-%.1f 0l%.1f-%.1f\"/>", i == 0 ? "xo" : "x", x + width / 2 - half,
 		           y + height / 2 - half, whole, whole, whole, whole, whole);
@@ -355,7 +355,7 @@ static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 	buf_adds(buf, "</g>\n");
 }
 
-// Failed bars are drawn after the others, so that no neighbour covers their outline. Runs in jobs are drawn last, and each run
+// Failed bars are drawn after the other bars, so that no neighbour covers their outline. Runs in jobs are drawn last, and each run
 // after the run in whose job it is.
 static void add_bars(const struct sheet *sheet) {
 	const struct timeline *timeline = sheet->timeline;
@@ -372,7 +372,7 @@ static void add_bars(const struct sheet *sheet) {
 
 // ---- axis and strip ----
 
-// Adds the time in the unit of the ticks; but a part of a second is in seconds if the axis is longer than a second.
+// Adds the time in the unit of the ticks; but if the axis is a second or longer, parts of a second are written as 0.5 s.
 static void add_tick_label(struct buf *buf, uint64_t at, uint64_t tick, uint64_t span) {
 	static const struct { uint64_t ns; const char *name; } units[] = {
 		{86400 * NS_PER_S, "d"}, {3600 * NS_PER_S, "h"}, {60 * NS_PER_S, "min"}, {NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {1000, "µs"},

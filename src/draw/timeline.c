@@ -191,7 +191,7 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint64_t at) {
 	const struct run_stats *stats = timeline->palette->stats;
 	unsigned slot = lane - timeline->nslotless + 1;
-	if (timeline->attempts.rows) { // it is not known since when the machine was there
+	if (timeline->attempts.rows) { // it is not known since when the run has had the machine
 		return timeline->lane_ends[lane] == 0 ? at : 0;
 	}
 	if (lane < timeline->nslotless || timeline->group > 1 || stats->run.slots == 0 || slot <= stats->least_slots) {
@@ -245,7 +245,7 @@ static void put(struct timeline *timeline, unsigned lane, unsigned class, unsign
 	timeline->lane_ends[lane] = attempt->to;
 }
 
-// Puts a job of several slots into further lanes: the log names one of its slots only, so lanes in which nothing ran meanwhile are taken.
+// Puts the other bars of a job of several slots into lanes in which nothing ran meanwhile: the log names only one of the job's slots.
 static void put_more(struct timeline *timeline, unsigned own, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	unsigned left = attempt->nslots - 1, lane = timeline->nslotless, end = timeline->nlanes;
 	if (timeline->attempts.rows) {

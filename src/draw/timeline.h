@@ -1,8 +1,8 @@
 // Computes the bars of a run's attempts in their lanes, and the share of the slots that each batch had over time, for any
 // form of drawing. The memory is bounded.
 //
-// If there are more than TIMELINE_ALL bars, bars narrower than half a pixel are merged, and so are the shortest beyond
-// TIMELINE_BARS: each lane has columns, and a column says which part of its time each class of batches had.
+// If there are more than TIMELINE_ALL bars, bars narrower than half a pixel are merged, and so many of the shortest that about
+// TIMELINE_BARS are left. Merged bars become columns of their lane: a column says which part of its time each class of batches had.
 
 #pragma once
 
@@ -22,7 +22,7 @@ struct first_pass {
 	struct machines machines;
 	uint64_t bars;                     // bars to draw: one for each slot that an attempt takes, and one for each slot that was lent
 	uint64_t jobs;                     // jobs that ran and have ended
-	uint64_t durations[BUCKETS(FIRST_PASS_BITS)]; // bars by their length
+	uint64_t durations[BUCKETS(FIRST_PASS_BITS)]; // how many bars have a length in each bucket
 };
 
 // Begins the pass. *first_pass must not be moved until machines_fini(&first_pass->machines), which frees what it has.
@@ -34,14 +34,14 @@ void first_pass_on_event(void *arg, const struct event *event);
 // Ends the pass, after the last event. To be called once.
 void first_pass_finish(struct first_pass *first_pass);
 
-// Returns the smallest length in nanoseconds such that at most `most` bars are as long or longer; 0 if there are no more bars than that.
+// Returns the smallest length in nanoseconds that at most `most` bars reach or exceed; 0 if there are at most `most` bars.
 uint64_t first_pass_longest(const struct first_pass *first_pass, uint64_t most);
 
-// ---- the palette: a colour for each batch; those with most time have one of their own, the others share one ----
+// ---- the palette: the batches with the most time have a colour (and pattern) of their own, all other batches share a colour ----
 
 enum {
 	PALETTE_COLOURS = 7,                    // the colours of Okabe and Ito
-	PALETTE_OTHERS = 2 * PALETTE_COLOURS,   // the class of batches without a colour of their own; classes from 7 on have a pattern
+	PALETTE_OTHERS = 2 * PALETTE_COLOURS,   // the class of batches without a colour of their own; classes from PALETTE_COLOURS on have a pattern
 	PALETTE_CLASSES = PALETTE_OTHERS + 1,
 };
 
@@ -66,12 +66,12 @@ const char *palette_colour(unsigned class);
 
 enum {
 	TIMELINE_WIDTH = 1000,   // pixels
-	TIMELINE_ALL = 5000,     // with no more bars than this, none is merged
-	TIMELINE_BARS = 8000,    // if some are merged: about so many bars remain
+	TIMELINE_ALL = 5000,     // if there are at most this many bars, no bar is merged
+	TIMELINE_BARS = 8000,    // if bars are merged, about this many are left
 	TIMELINE_LANES = 320,    // if there are more slots, several share a lane
 	TIMELINE_CELLS = 40000,  // the most columns of all lanes together
 	TIMELINE_SHARES = 500,   // columns of the strip of shares
-	TIMELINE_LEAD = 6,       // pixels of waiting that are worth a line: starting a job takes less
+	TIMELINE_LEAD = 6,       // the least pixels of a wait that is drawn, as a line: starting a job takes less
 };
 
 enum bar_flag {
@@ -83,15 +83,15 @@ enum bar_flag {
 	BAR_OPEN = 1 << 5,       // still ran when the log ended
 	BAR_MORE = 1 << 6,       // another slot of a job that takes several
 	BAR_INNER = 1 << 7,      // the slot was lent to a run in the job
-	BAR_LEAD = 1 << 8,       // only in timeline.seen: a bar has `lead` before `from`
+	BAR_LEAD = 1 << 8,       // only in timeline.seen: the `lead` of some bar is before its `from`
 };
 
 struct bar {
 	unsigned lane;
 	unsigned char class, flags;
-	unsigned char depth;     // BAR_INNER: how many bars are drawn under this one, for the job and for runs above; else 0
+	unsigned char depth;     // BAR_INNER: how many bars lie under this one: of the job, and of outer nested runs; else 0
 	uint64_t from, to;       // event time
-	uint64_t lead;           // event time since when the job was queued and its lane empty; `from` if that wait is narrower than TIMELINE_LEAD
+	uint64_t lead;           // event time from which on the job was queued and its lane was empty; `from` if this wait is narrower than TIMELINE_LEAD
 	const char *text;        // the bar's text, in lines; any bytes
 	size_t text_len;
 };
@@ -108,13 +108,13 @@ struct timeline {
 	uint64_t start, end;     // event time; end > start
 	unsigned slots;          // the highest number of slots
 	unsigned group;          // number of slots that share a lane
-	unsigned nslotless;      // lanes of attempts without a slot, drawn above those of the slots
+	unsigned nslotless;      // lanes of attempts without a slot, drawn above the lanes of the slots
 	unsigned nlanes;         // all lanes, those without a slot included
 	struct bar *bars;        // in the order of their ends
 	size_t nbars, bar_cap;
 	uint64_t shortest;       // nanoseconds: shorter attempts are merged
 	uint64_t merged;         // number of merged attempts
-	unsigned seen;           // the flags (enum bar_flag) that occur, also of what was merged
+	unsigned seen;           // the flags (enum bar_flag) that any bar has, or had before it was merged
 	size_t columns;          // columns of a lane
 	struct cell *cells;      // [lane * columns + column]; NULL if nothing is merged
 	struct cell shares[TIMELINE_SHARES]; // the part of `slots` that each class had

@@ -48,7 +48,7 @@ static bool feed_read(struct run *run, struct feed *feed) {
 	return false;
 }
 
-// True if the feed's batch has enough to do for now; the pool then calls when the batch runs low.
+// True if the feed's batch has enough to do for now; then the pool calls a hook when the batch runs low.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	if (run->options->packing.by_time) { // makes the packs that the batch lacks from the items that were read
 		return !feed_submit_stocks(run, feed) || (!feed->by_key && stock_bytes(&feed->own.stock) >= feed_high_water(run));
@@ -71,7 +71,7 @@ static bool feed_fill_data(struct run *run, struct feed *feed) {
 	struct submission *submission = feed->own.submission;
 	struct block *block;
 	feed->waiting = false;
-	if (publish_halted(run)) { // data also goes to jobs that run, without a call that the pool could refuse
+	if (publish_halted(run)) { // after a halt the pool refuses items, but could not refuse data for running jobs
 		feeds_cut_short(run);
 	}
 	if (run->feeds->stopped || feed->ended || !feed_submit(run, submission)) {

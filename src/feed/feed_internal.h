@@ -1,4 +1,4 @@
-// The inside of the feeds, for the files of this directory. Only the thread of the event loop uses anything here.
+// What the files of this directory share. Only the thread of the event loop uses it.
 //
 // A function that returns -1 has printed a message. Functions that submit items return false if the pool has no room now, or takes no more items.
 
@@ -14,7 +14,7 @@ enum {
 	OUTLETS_MAX = 1024,     // most outlets of batches found in the input; for a further outlet, the longest unused outlet is submitted and removed
 	OUTLETS_UNPACKED = 256, // most outlets if items are not packed
 	OUTLET_BYTES = 2048,    // about the memory that an outlet takes without its items
-	FEED_WHEN_EMPTY = 1,    // low_water of a queue for which packs are made only when the queue has too few
+	FEED_WHEN_EMPTY = 1,    // low_water of a queue that gets new packs only when too few packs wait in it
 };
 
 // Items of one batch that were read and wait to be packed (--pack=auto), in the order of the input. A zeroed stock is empty.
@@ -39,7 +39,7 @@ struct outlet {
 	struct submission *submission; // NULL: closed
 	struct pack pack;    // the pack that is being filled, if records are packed
 	struct stock stock;  // items that wait to be packed, with --pack=auto
-	// only for a batch that is found in the input
+	// the members below are only for a batch that is found in the input (--batch-by)
 	struct list used;    // link in outlets->used
 	struct outlet *next; // the next outlet of the same bucket
 	uint64_t hash;       // of `name`
@@ -86,7 +86,7 @@ struct feeds {
 
 // ---- feed_open.c
 
-// Returns the limit of a batch's queued bytes: while so many are queued, the input of the batch is not read.
+// Returns the limit of a batch's queued bytes: while this many bytes are queued, the input of the batch is not read.
 size_t feed_high_water(const struct run *run);
 
 // ---- feed_stock.c
@@ -106,8 +106,8 @@ void stock_take(struct stock *stock, const struct pack_limits *limits, uint64_t 
 
 void stock_fini(struct stock *stock);
 
-// Packs items of the outlet's stock and submits the packs: as many packs as the queue lacks, or with `all` all. `ended` says that no more items will
-// come. If items are left, lets the pool call its hook when the queue lacks packs again. Returns false if the pool has no room now.
+// Packs items of the outlet's stock and submits the packs: as many packs as the queue lacks; with `all`, all items. `ended` says that no more items
+// will come. If items are left, lets the pool call its hook when the queue lacks packs again. Returns false if the pool has no room now.
 bool stock_submit(struct run *run, struct outlet *outlet, bool ended, bool all);
 
 // ---- feed_route.c

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 enum {
-	HIGH_BYTES = 64 * 1024,      // while a batch has so many bytes queued, its input is not read
+	HIGH_BYTES = 64 * 1024,      // while a batch has this many bytes queued, its input is not read
 	PACKED = 8,                  // HIGH_BYTES is multiplied by 8 if items are packed: a job has up to 128 KiB of items
 	PACKED_BY_TIME = 32,         // HIGH_BYTES is multiplied by 32 for each slot with --pack=auto: a job has up to 2 MiB of items
 	AHEAD_BYTES = 8 * 1024 * 1024, // the greatest limit with --pack=auto
@@ -368,7 +368,7 @@ static int open_blocks(struct run *run) {
 	return 0;
 }
 
-// ---- all of it ----
+// ---- opening all inputs ----
 
 // Opens what the command line names as input. Returns 0, or -1 after a message.
 static int open_inputs(struct run *run) {

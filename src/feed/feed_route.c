@@ -358,7 +358,7 @@ bool feed_submit_stocks(struct run *run, struct feed *feed) {
 // ---- records ----
 
 bool feed_record(struct run *run, struct feed *feed) {
-	const struct template *command = feed->node || feed->bad || feed->joins ? NULL : run->spec.command; // {choose_k} and {uniq} compare several arguments
+	const struct template *command = feed->node || feed->bad || feed->joins ? NULL : run->spec.command; // joined items have one argument each
 	const struct packing *packing = &run->options->packing;
 	if (command && template_skips(command, &feed->record)) { // {choose_k} and {uniq}
 		// the number of this record stays unused, as in GNU parallel

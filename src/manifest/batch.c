@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-enum { MOST_COMPARISONS = 20000000 }; // of combinations with exclusions: so many comparisons take a fraction of a second
+enum { MOST_COMPARISONS = 20000000 }; // of combinations with exclusions, at most: this many take a fraction of a second
 enum { MOST_NAME = 200 }; // bytes of a batch's name: it goes into FAIRPAR_JOB, logs and the status line
 
 static void check_name(struct loader *loader, const struct node *name) {
@@ -19,7 +19,7 @@ static void check_name(struct loader *loader, const struct node *name) {
 	}
 }
 
-// Checks the commands of the first `n` keys of `ids`, which `shell` runs. Takes a key that `found` lacks from `under`, unless that is NULL.
+// Checks the commands of the first `n` keys of `ids`, which `shell` runs. If `found` lacks a key, checks the command in `under` (or NULL).
 static void check_words(struct loader *loader, const struct found *found, const struct found *under, size_t n, const char *shell) {
 	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_FINALLY};
 	for (size_t i = 0; i < n; ++i) {

@@ -65,7 +65,7 @@ void diagnostic_set(struct diagnostic *diagnostic, bool is_hint, const char *for
 
 // Returns the length of the line end at `s`, or 0 if no line ends there; `len` bytes may be read, at least 1.
 static size_t break_length(const char *s, size_t len) {
-	if ((unsigned char)*s >= ' ' && (unsigned char)*s < 0x80) { // most bytes
+	if ((unsigned char)*s >= ' ' && (unsigned char)*s < 0x80) { // true of most bytes
 		return 0;
 	}
 	if (*s == '\r') {
@@ -165,7 +165,7 @@ static void add_excerpt(struct diagnostics *diagnostics, const struct diagnostic
 		at += add_character(diagnostics->data + at, diagnostics->len - at, is_marked ? '^' : ' ', &line, &under);
 	}
 	buf_adds(&line, is_line_end(diagnostics, at) ? "" : "...");
-	if (!under.data || !strchr(under.data, '^')) { // at the end of the line
+	if (!under.data || !strchr(under.data, '^')) { // the span is at the end of the line, where no character stands
 		buf_addc(&under, '^');
 	}
 	while (under.data[under.len - 1] == ' ' || under.data[under.len - 1] == '\t') {

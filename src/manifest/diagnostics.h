@@ -19,7 +19,7 @@ struct diagnostic {
 	struct source_span span;
 	bool is_warning;
 	size_t order;           // its number in the order in which diagnostics were added
-	const char *format;     // the format of `text`: two diagnostics of one format at one span are the same error
+	const char *format;     // the format of `text`: two diagnostics with the same format and the same span are the same error
 	struct arena *texts;    // has the texts below
 	const char *text;       // "unknown key 'foo'"
 	const char *note;       // shown behind the caret: "did you mean 'bar'?"; or NULL
@@ -51,7 +51,7 @@ struct diagnostics {
 // Frees what the diagnostics own.
 void diagnostics_fini(struct diagnostics *diagnostics);
 
-// Adds an error or a warning at that span. After MANIFEST_ERRORS errors (or warnings) the next ones are only counted; the same error
+// Adds an error or a warning at that span. After MANIFEST_ERRORS errors (or warnings) further ones are only counted; the same error
 // at the same span is only counted as a repeat. Returns the diagnostic, never NULL and valid until the next call. diagnostic_note()
 // and diagnostic_hint() set or replace its note and its hint.
 #define diagnostic_error(diagnostics, span, ...) diagnostic_add(diagnostics, span, /* is_warning */ false, __VA_ARGS__)

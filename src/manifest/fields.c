@@ -40,7 +40,7 @@ static const char *hint_of(enum key_type type, const char *text) {
 	}
 }
 
-// Adds the hint to use quotes: YAML reads {} and {/.} without quotes as mappings, and [ as the begin of a list.
+// Adds the hint to use quotes: YAML reads {} and {/.} without quotes as mappings, and [ as the start of a list.
 static void hint_quotes(struct diagnostic *diagnostic, const struct node *node) {
 	const struct node *name = node->kind == NODE_MAP && node->n == 1 ? node->pairs[0].key : NULL;
 	bool is_string = node->kind == NODE_MAP && (node->n == 0 || (name && node_is_missing(node->pairs[0].value)));

@@ -67,7 +67,7 @@ struct graph_walk {
 	struct loader *loader;
 	struct visit *path;
 	size_t n, cap;
-	unsigned char *state; // of each batch
+	unsigned char *state; // for each batch: UNSEEN, ON_PATH or DONE
 };
 
 enum { UNSEEN, ON_PATH, DONE };

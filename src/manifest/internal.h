@@ -47,10 +47,10 @@ void load_batch(struct loader *loader, const struct pair *from, struct manifest_
 
 // ---- templates.c ----
 
-// Checks the replacement strings of a batch. The feeders of all batches must be known.
+// Checks the replacement strings of a batch. To be called after load_graph(), which finds the feeders of each batch.
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from);
 
-// Warns if the text has a replacement string although it is expanded for no item. `node` may be NULL.
+// Warns if the text, which is not expanded for items, has a replacement string. `node` may be NULL.
 void load_check_unexpanded(struct loader *loader, const struct manifest_batch *batch, const struct node *node);
 
 // Checks a command, or a list of commands, that `shell` is going to run. If `shell` is NULL (/bin/sh), the command must not need bash.

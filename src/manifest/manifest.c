@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-// ---- the top ----
+// ---- the keys at the top of the file ----
 
 static void load_version(struct loader *loader, const struct node *root, const struct node *version) {
 	if (!version) {

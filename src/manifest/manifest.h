@@ -1,7 +1,7 @@
 // A manifest: named batches read from a YAML file, checked in full before anything runs.
 //
 // The meaning of the keys for users is in src/manifest/keys.def and fairpar-manifest(5). Here their values are typed, with the
-// defaults applied, so that the code that runs a manifest needs not ask whether a key was written.
+// defaults applied, so that the code that runs a manifest need not ask whether a key was written.
 //
 // Replacement strings: in a batch that has items (manifest_batch_has_items()), `run`, `then`, `on_failure`, `creates` and the
 // values of `env` are templates; the axes of a matrix are the named columns, in their order. In a batch without items
@@ -37,7 +37,7 @@ struct manifest_pair {
 	const char *name, *value;
 };
 
-// One layer of variables (a batch's, the defaults', the top's): a variable here hides one of the same name in the layers under it.
+// The variables of one key `env`: of a command, a batch, the defaults or the top. They hide variables of the same names in the layers below.
 struct manifest_env {
 	const struct manifest_env *under;   // or NULL
 	const struct manifest_pair *pairs;  // no name twice
@@ -54,7 +54,7 @@ enum manifest_fair { MANIFEST_TURNS, MANIFEST_TIME };
 #define MANIFEST_FAIR_WORDS "turns time" // in the order of enum manifest_fair
 enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP }; // in the order of the words of the key `output`
 
-// The settings of a job: shared by all jobs of a batch, or those of one entry of `commands`.
+// The settings of jobs: of all jobs of a batch, or of the job of one entry of `commands`.
 struct manifest_job {
 	struct manifest_texts then;         // the steps after `run`
 	const char *on_failure;             // or NULL
@@ -108,7 +108,7 @@ struct manifest_batch {
 	struct manifest_texts args;
 	struct manifest_matrix matrix;
 	struct manifest_texts hosts;        // names of machines of the run and @GROUPs; empty: all machines
-	struct manifest_batch *const *needs;    // must have succeeded before this batch starts; a failed batch with allow_failure counts
+	struct manifest_batch *const *needs;    // batches that must have succeeded before this batch starts, or have failed with allow_failure
 	size_t nneeds;
 	struct manifest_batch *emits;           // or NULL
 	struct manifest_batch *feeders;         // the first of the batches that emit into this batch (may be this batch), or NULL
@@ -151,15 +151,15 @@ void manifest_free(struct manifest *manifest);
 // Returns the batch of that name, or NULL.
 struct manifest_batch *manifest_find(const struct manifest *manifest, const char *name);
 
-// Selects the batches named and, in turn, those that a selected batch needs or emits into. For a batch that is named or needed and has
-// no items of its own, the batches that emit into it are selected, too, for its items come from them. Without names all are selected.
-// Returns 0; or -1 if no batch has one of the names, with a message (no newline) appended to `error` and the selection kept.
+// Selects the batches with these names and, in turn, the batches that a selected batch needs or emits into. If a batch is named or needed and
+// has no items of its own, the batches that emit its items are selected, too. Without names, all batches are selected.
+// Returns 0; or -1 if a name is that of no batch: then appends a message (no newline) to `error`, and keeps the selection as it was.
 int manifest_select(struct manifest *manifest, const char *const *names, size_t n, struct buf *error);
 
 // True if the jobs of the batch come from items, its own or emitted ones: then its texts are templates.
 bool manifest_batch_has_items(const struct manifest_batch *batch);
 
-// Returns how many jobs the batch has without those from emitted items; SIZE_MAX if this number is known only when the batch runs.
+// Returns how many jobs the batch has, not counting jobs from emitted items; SIZE_MAX if this number is known only when the batch runs.
 size_t manifest_batch_jobs(const struct manifest_batch *batch);
 
 // Returns the value of that axis in that row, borrowed.
@@ -182,7 +182,7 @@ size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair *
 enum manifest_listing {
 	MANIFEST_PLAIN,  // a line for each batch: name, number of jobs, the batches that it waits for, description
 	MANIFEST_NAMES,  // a line for each batch: its name
-	MANIFEST_DOT,    // a graph for graphviz, with solid edges for `needs` and dashed ones for `emits`
+	MANIFEST_DOT,    // a graph for graphviz, with solid edges for `needs` and dashed edges for `emits`
 };
 
 // Appends the list of the selected batches to `buf`.

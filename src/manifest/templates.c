@@ -237,7 +237,7 @@ static const char *find_unexpanded(const struct manifest_batch *batch, const cha
 
 void load_check_unexpanded(struct loader *loader, const struct manifest_batch *batch, const struct node *node) {
 	size_t len;
-	if (!node || node->kind != NODE_TEXT || loader->diagnostics->nerrors > 0 || // the errors may be about the items
+	if (!node || node->kind != NODE_TEXT || loader->diagnostics->nerrors > 0 || // after an error the batch may lack items that it should have
 	    loader->diagnostics->nwarnings >= MANIFEST_ERRORS || may_use_braces(node->text)) {
 		return;
 	}
@@ -309,7 +309,7 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 	}
 }
 
-// ---- without a shell ----
+// ---- commands that no shell runs ----
 
 static void check_command(struct loader *loader, const struct node *node) {
 	if (node->kind != NODE_TEXT || node->text[strspn(node->text, " \t\n")] == '\0' || !load_count(loader, node, node->cost)) {
@@ -327,7 +327,7 @@ static void check_command(struct loader *loader, const struct node *node) {
 	}
 }
 
-// ---- with the usual shell ----
+// ---- commands that /bin/sh runs ----
 
 static void check_bash(struct loader *loader, const struct node *node) {
 	size_t at;

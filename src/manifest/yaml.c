@@ -79,8 +79,8 @@ static int check_encoding(struct yaml_reader *reader) {
 	return other ? refuse(reader, (size_t)(other - reader->data), "a byte order mark inside the file", NULL) : 0;
 }
 
-// Skips lines from `at` on that are blank or comments or, if they are `below` the document, its end "...". Returns the offset of the
-// first other line, or the end of the data.
+// Skips blank lines and comments from `at` on; with `below` (`at` is below the document) also lines "...", which end a document. Returns the
+// offset of the first line that is not skipped, or the end of the data.
 static size_t skip_blank_lines(const struct yaml_reader *reader, size_t at, bool below) {
 	while (at < reader->len) {
 		size_t start = at + strspn(reader->data + at, " \t\r");
@@ -317,7 +317,7 @@ static struct node *add_node(struct yaml_reader *reader, struct source_span span
 		size_t len = strlen((const char *)anchor);
 		const char *name = arena_text(reader->nodes, (const char *)anchor, len);
 		uint32_t number = map_add(&reader->anchors, name, len, (uint32_t)reader->nanchored);
-		number = number != MAP_NONE ? number : (uint32_t)reader->nanchored++; // else the anchor is defined again
+		number = number != MAP_NONE ? number : (uint32_t)reader->nanchored++; // not MAP_NONE: the anchor is defined again, and replaced
 		grow_array(&reader->anchored, &reader->anchored_cap, reader->nanchored, sizeof(struct node *));
 		reader->anchored[number] = node;
 	}
@@ -341,10 +341,10 @@ static int add_alias(struct yaml_reader *reader, struct source_span span, const 
 
 // ---- maps ----
 
-// The pairs of a map while they are collected, in reader->pairs.
+// The pairs of one map, while they are being collected in reader->pairs.
 struct collection {
 	size_t n;
-	struct map numbers; // by key
+	struct map numbers; // from a key to the index of its pair
 };
 
 // Adds the pair and returns NULL; or, if an equal key is there already, returns that key.
@@ -508,7 +508,7 @@ static int add_scalar(struct yaml_reader *reader, const yaml_event_t *event) {
 	node->text = arena_text(reader->texts, text, len);
 	node->n = (uint32_t)len;
 	node->cost = node->n / 256 + 1;
-	node->is_plain = is_plain && (event->data.scalar.plain_implicit || is_tagged); // the tag has its error already
+	node->is_plain = is_plain && (event->data.scalar.plain_implicit || is_tagged); // a refused tag was reported: ignore it here
 	node->comment = is_plain ? find_comment(reader, &event->end_mark) : 0;
 	push(reader, node);
 	return 0;
@@ -538,7 +538,7 @@ static int open_collection(struct yaml_reader *reader, const yaml_event_t *event
 // Refuses a second document. Does not let libyaml look for that document, because libyaml would read its directives.
 static int check_rest(struct yaml_reader *reader, const yaml_event_t *end) {
 	size_t at = (size_t)(find_mark(reader, &end->start_mark) - reader->data);
-	if (end->start_mark.column > 0) { // the end of the file, in the last line of the document
+	if (end->start_mark.column > 0) { // the document ends with the file, inside a line
 		at += strcspn(reader->data + at, "\n");
 	}
 	at = skip_blank_lines(reader, at, true);

@@ -50,7 +50,7 @@ void block_free(struct block *block) {
 	}
 }
 
-// ---- one ----
+// ---- the item and the size of a block ----
 
 void block_record(struct block *block, struct buf *buf, struct record *ret_record) {
 	buf_reset(buf);

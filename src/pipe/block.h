@@ -123,7 +123,7 @@ struct portion; // some bytes of the data, with counted references
 
 // A job that gets data from a dealer.
 struct consumer {
-	struct list link;     // of dealer->consumers until it has left; guarded by the dealer's lock
+	struct list link;     // in dealer->consumers until consumer_leave(); guarded by the dealer's lock
 	struct consumer *older; // the consumer that was added before this one: only the event loop uses this list
 	struct dealer *dealer;
 	struct stdin_writer stdin_writer; // writes the job's data into its pipe
@@ -162,7 +162,7 @@ enum deal {
 };
 
 // Deals out the portion to the job that has waited longest of the jobs with room; with `in_order` only to the job that has waited
-// longest of all. After DEAL_OK the dealer owns the portion, else still the caller.
+// longest of all. After DEAL_OK the dealer owns the portion; else the caller still owns it.
 enum deal dealer_deal(struct dealer *dealer, struct portion *portion, bool in_order);
 
 // Deals out the portion to all jobs, if all of them have room.
@@ -206,7 +206,7 @@ void blockfeed_stop(struct blockfeed *feed);
 // all of them were queued, and no faster than the slowest job reads. A file is opened anew for each job, so jobs that read a file
 // need not run at once.
 
-// Prepares for at most `jobs` jobs, before any job is queued. Returns 0; or -1 after a message if so many jobs cannot run at once,
+// Prepares for at most `jobs` jobs, before any job is queued. Returns 0; or -1 after a message if that many jobs cannot run at once,
 // for lack of slots or descriptors.
 int blockfeed_expect(struct blockfeed *feed, uint64_t jobs);
 

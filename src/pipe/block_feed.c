@@ -2,7 +2,7 @@
 //
 // Bytes of a stream come into a buffer, where the ends of blocks are looked for; a block takes that buffer over as it is. (Measured with
 // 1 MiB blocks from a pipe: no more CPU than splice(2) into a file in memory.) A large regular file as stdin is not copied at all: its
-// blocks are parts of the file, as with --pipe-part, but end where --pipe ends blocks. (Measured with jobs that only read: 0.6 of the CPU.)
+// blocks are parts of the file, as with --pipe-part, but end where --pipe ends blocks. (Measured with jobs that only read: 0.6 of the CPU time.)
 //
 // There is at most one block more than there are slots: then the reader waits, and so does the program that writes the data.
 
@@ -61,7 +61,7 @@ struct blockfeed {
 	struct file_part source; // the file that is stdin, if blocks are parts of it; else its path is NULL
 	struct file_part *parts;
 	size_t nparts, part;     // how many files there are, and the index of the present one
-	uint64_t part_block;     // the search for the end of a block begins so many bytes behind its start
+	uint64_t part_block;     // how many bytes behind the start of a block the search for its end begins
 };
 
 // ---- blocks ----
@@ -120,7 +120,7 @@ static ssize_t read_data(struct blockfeed *feed, size_t want) {
 		return n;
 	}
 	size_t kept = blanks_drop(&feed->blanks, piece, (size_t)n, data);
-	errno = EAGAIN; // returns to the event loop, which looks at signals, as many more blank lines may follow
+	errno = EAGAIN; // only blank lines: many more may follow, so the event loop looks at signals first
 	return kept == 0 && n > 0 ? -1 : (ssize_t)kept;
 }
 
@@ -441,7 +441,7 @@ static enum data_status robin_take(struct blockfeed *feed, struct block *block, 
 	}
 	block->consumer = dealer_add(feed->dealer, portion);
 	if (!block->consumer) {
-		enum data_status status = fail(feed, "cannot deal out a block"); // called before the others, as it reports errno
+		enum data_status status = fail(feed, "cannot deal out a block"); // reports errno, so it comes before calls that may change errno
 		portion_unref(portion);
 		block_free(block);
 		return status;
@@ -549,7 +549,7 @@ struct block *blockfeed_block(struct blockfeed *feed, uint64_t job) {
 	return block;
 }
 
-// ---- all of them ----
+// ---- one step of reading, for all options ----
 
 enum data_status blockfeed_step(struct blockfeed *feed, struct block **ret_block) {
 	if (feed->config.options->tee) {
@@ -615,7 +615,7 @@ static void stream_open(struct blockfeed *feed) {
 	off_t from = fstat(STDIN_FILENO, &stat) == 0 && S_ISREG(stat.st_mode) ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
 	bool is_simple = !options->cat && !feed->dealer && !feed->fronts[0] && !feed->fronts[1] && !options->input.skip_blank
 		&& !options->remove_rec_sep && !options->regexp && options->lines == 0 && options->records == 0;
-	// no file that claims to be larger than it is (/sys) has LARGE_FILE bytes
+	// files of /sys claim to be larger than they are, but never as large as LARGE_FILE
 	if (is_simple && from >= 0 && (uint64_t)stat.st_size >= (uint64_t)from + LARGE_FILE) {
 		feed->source = (struct file_part){.path = "the standard input", .is_stdin = true, .fd = STDIN_FILENO, .from = (uint64_t)from,
 		                             .size = (uint64_t)stat.st_size};

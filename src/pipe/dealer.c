@@ -19,7 +19,7 @@
 enum {
 	SMALL_PORTION = 32 * 1024, // the most bytes of a portion that is added to a portion that waits
 	WAITING_BYTES = 64 * 1024, // the most bytes of small portions that wait for one job: what a pipe holds (pipe(7))
-	WAKING_BYTES = 4096,       // when so many bytes of small portions wait, the job's worker is woken even while more data is at hand
+	WAKING_BYTES = 4096,       // when this many bytes of small portions wait, the job's worker is woken even while more data is at hand
 };
 
 struct portion {

@@ -98,7 +98,7 @@ static struct lane *lane_at(struct lanes *lanes, unsigned n) {
 	return &lanes->lanes[n];
 }
 
-// Returns the first lane for attempts without a slot that is free, and was free at `from`.
+// For an attempt without a slot: returns the first lane for such attempts that is free now, and was free at `from`.
 static unsigned find_slotless(const struct lanes *slotless, uint64_t from) {
 	unsigned i = 0;
 	while (i < slotless->n && (slotless->lanes[i].is_taken || slotless->lanes[i].end > from)) {
@@ -107,7 +107,7 @@ static unsigned find_slotless(const struct lanes *slotless, uint64_t from) {
 	return i < LANES_SLOTLESS ? i : LANES_SLOTLESS - 1;
 }
 
-// Returns the first row of the machine that is free, or its last one.
+// Returns the first free row of the machine; if no row is free, its last row.
 static unsigned find_row(const struct attempts *all, const char *host) {
 	const struct machine_rows *machine = machines_find(all->rows, host);
 	unsigned row = machine->first, last = machine->first + (machine->rows > 0 ? machine->rows - 1 : 0);
@@ -122,7 +122,7 @@ static unsigned find_lane(const struct attempts *all, const struct attempt_span 
 	       : all->rows ? find_row(all, attempt->id.host) : (attempt->id.slot <= LANES_SLOTS ? attempt->id.slot : LANES_SLOTS) - 1;
 }
 
-// Puts the attempt into its lane (that of its slot, that in which it started, or a free one), behind the attempt before, and passes it on.
+// Sets the attempt's lane (by its slot, where it started, or a free lane), moves its start behind the lane's last end, and passes it to all->fn.
 static void put(struct attempts *all, struct attempt_span *attempt, const struct running_attempt *started) {
 	attempt->slotless = attempt->id.slot == 0 || attempt->source == FROM_LONG;
 	bool has_lane = started && started->lane > 0 && (attempt->slotless || all->rows);
@@ -148,7 +148,7 @@ static struct attempt_span from_running(const struct running_attempt *running, e
 	};
 }
 
-// Passes on the attempt, unless it is NULL, as one without an end, and frees it.
+// Passes the attempt, which may be NULL, to all->fn as an attempt without an end, and frees it.
 static void leave(struct attempts *all, struct running_attempt *running, uint64_t now) {
 	if (running) {
 		struct attempt_span attempt = from_running(running, ATTEMPT_LEFT, now);

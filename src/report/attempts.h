@@ -1,8 +1,8 @@
 // Pairs the start and the end of each attempt, and gives the attempt a lane, for the pictures of a run.
 //
-// A lane is a row in which no two attempts overlap. There is one for each slot, and others for attempts that take no slot (of
-// long-running jobs). A run on several machines has lanes for each machine, as many as the slots that attempts took there at
-// once: a slot of the run may be on another machine each time.
+// A lane is a row in which no two attempts overlap. There is a lane for each slot, and there are lanes for attempts that take no slot
+// (of long-running jobs). In a run on several machines the attempts of one slot may run on different machines: so there each machine
+// has lanes instead, as many as attempts took slots on it at the same time.
 
 #pragma once
 
@@ -10,9 +10,9 @@
 #include "log/running.h"
 
 enum {
-	MACHINES_MAX = 1 << 12,  // further machines, which only a damaged log has, are counted as the last of these by name
+	MACHINES_MAX = 1 << 12,  // only a damaged log has more machines: they are counted as the machine whose name comes last
 	MACHINES_ROWS = 1 << 14, // the most rows of all machines together
-	LANES_SLOTS = 1 << 14,   // higher slots, which only a damaged log has, are drawn as the last of these
+	LANES_SLOTS = 1 << 14,   // only a damaged log has slots with higher numbers: they are drawn as the last slot
 	LANES_SLOTLESS = 1 << 10,
 };
 
@@ -25,12 +25,12 @@ enum attempt_phase {
 struct attempt_span {
 	enum attempt_phase phase;
 	struct event_job id;
-	bool slotless;           // it takes no slot, and has a lane of another kind
-	unsigned lane;           // from 0, among the lanes of its kind
+	bool slotless;           // the attempt takes no slot: its lane is one for such attempts
+	unsigned lane;           // from 0, among the lanes of slots, or among the lanes without a slot
 	unsigned nslots;
 	enum event_source source;
 	uint64_t from, to;       // event time; from <= to, and `from` is not before the end of the earlier attempt in the lane
-	uint64_t queued;         // nanoseconds before `from`
+	uint64_t queued;         // how many nanoseconds before `from` the attempt was queued
 	const struct event_job_start *start; // NULL if the log lacks the start
 	const struct event_job_end *end;
 };
@@ -61,7 +61,7 @@ struct lanes {
 struct machine_rows {
 	char *name;              // NULL: the machine that the run was started on
 	unsigned now;            // slots of the attempts that run there now
-	unsigned rows;           // the most slots that they had at once
+	unsigned rows;           // the most slots that attempts had there at once
 	unsigned first;          // its first row, after machines_set_rows()
 };
 
@@ -82,7 +82,7 @@ void machines_leave(struct machines *machines, const char *host, unsigned nslots
 // the run.
 bool machines_set_rows(struct machines *machines);
 
-// Returns the machine of that name, or the last one if no machine has it; NULL if there are no machines. Borrowed.
+// Returns the machine of that name; the last machine if none has the name; NULL if there are no machines. Borrowed.
 struct machine_rows *machines_find(const struct machines *machines, const char *host);
 
 // Returns the machine that the row belongs to, after machines_set_rows(). Borrowed.

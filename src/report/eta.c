@@ -104,7 +104,7 @@ void former_run_take(struct former_run *former, const struct event_job_start *st
 	}
 }
 
-// Returns the mean time of the jobs of the batch that are still to come, or of all its jobs if none are; NOT_KNOWN if the former run had none.
+// Returns the former run's mean time of the batch's jobs that are still to come; of all its jobs if none is to come; NOT_KNOWN if it had none.
 static uint64_t former_mean(struct former_run *former, const char *batch) {
 	const struct known *known = find(former, batch, NULL, 0, /* adds */ false);
 	if (!known) {
@@ -192,5 +192,5 @@ uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, st
 		double own = shared > rests[i].alone ? shared : rests[i].alone;
 		batches[i].eta = to_time(own < all ? own : all);
 	}
-	return all > 0 || sum.running == 0 ? to_time(all) : NOT_KNOWN; // all that is left runs longer than expected, and may take as long again
+	return all > 0 || sum.running == 0 ? to_time(all) : NOT_KNOWN; // all jobs that are left run longer than expected, and may take as long again
 }

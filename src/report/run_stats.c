@@ -14,7 +14,7 @@ enum {
 	SHARED = STATS_BATCHES, // the entry that later batches share
 };
 
-// ---- the middle of many durations ----
+// ---- the median of many durations ----
 
 struct histogram {
 	uint64_t n, min, max;
@@ -28,7 +28,7 @@ static void histogram_add(struct histogram *histogram, uint64_t value) {
 	++histogram->counts[bucket_of(value, BITS)];
 }
 
-// Returns the median, the lower one of two; 0 if there are no durations.
+// Returns the median (of two middle durations the lower one); 0 if there are no durations.
 static uint64_t histogram_median(const struct histogram *histogram) {
 	uint64_t rank = (histogram->n + 1) / 2;
 	unsigned bucket = 0;
@@ -178,7 +178,7 @@ static uint64_t duration(const struct result *result) {
 	return event_us(result_wall(result)) * 1000;
 }
 
-// Adds the job to the list of the slowest if it is one of them: once, with its longest attempt.
+// Adds the job to the list of the slowest jobs if it belongs there. The list has each job only once, with its longest attempt.
 static void note_slow(struct run_stats *stats, const struct event_job_end *end, uint64_t wall) {
 	struct event_job_end **slowest = stats->slowest;
 	bool is_again = end->id.attempt > 1 || end->id.step > 0;
@@ -328,7 +328,7 @@ static void count_lent(struct run_stats *stats, const struct event_lent *lent) {
 		inner->time += time;
 		inner->lent.start = lent->start < inner->lent.start ? lent->start : inner->lent.start;
 	}
-	if (!lent->own) { // `own`: the time on the slot is a part of the time of the attempt, or of the run above
+	if (!lent->own) { // `own`: the time is already a part of the time of the attempt, or of an outer nested run
 		batch_of(stats, lent->id.batch)->slot_time += time;
 	}
 }

@@ -3,8 +3,8 @@
 //
 // Moments and durations are cut to whole microseconds, as in the log.
 //
-// Its memory is bounded whatever the number of jobs: totals and a histogram for each batch up to STATS_BATCHES (those
-// that come later share one entry), the slowest jobs, the first failures.
+// The memory is bounded, however many jobs there are: it holds totals and a histogram for each of the first STATS_BATCHES batches
+// (all later batches share one entry), the slowest jobs, and the first failures.
 
 #pragma once
 
@@ -28,8 +28,8 @@ struct stats_wait {
 
 struct stats_batch {
 	char *name;             // "" for the entry that later batches share
-	int64_t jobs;           // known, or -1
-	uint64_t queued;        // jobs so far, by stats_add_queued()
+	int64_t jobs;           // how many jobs its events have announced; -1: the events do not say it
+	uint64_t queued;        // how many jobs were queued so far, by stats_add_queued()
 	struct job_counts counts; // jobs that have ended
 	uint64_t failed_processes; // as counts.failed, but each job counts once, however many items it has
 	uint64_t up_to_date, allowed; // jobs in counts.ok that were up to date; jobs in counts.failed whose failure is allowed
@@ -37,10 +37,10 @@ struct stats_batch {
 	uint64_t attempts;      // attempts that have ended
 	uint64_t running;       // attempts that run now
 	uint64_t first_start, last_end; // event time; 0: none
-	uint64_t slot_time;     // nanoseconds times slots: of attempts that have ended, without long-running ones, and of the further
-	                        // slots that runs in these attempts were lent
+	uint64_t slot_time;     // nanoseconds times slots, summed over the attempts that have ended, except long-running ones, and
+	                        // over the further slots that were lent to runs in these attempts
 	uint64_t long_time;     // nanoseconds of long-running attempts
-	uint64_t longest_wait;  // the longest time in nanoseconds that the batch had a job to start and got no turn; known once it has ended
+	uint64_t longest_wait;  // the longest time in nanoseconds for which the batch had a job to start and got no turn; known once the batch has ended
 	uint64_t p50, max;      // nanoseconds of an attempt, by stats_finish(); p50 within 3 %
 	double share;           // the batch's part of all slot-time, 0 to 1, by stats_finish()
 	uint64_t last_start;    // event time of the last start of an attempt; 0: none
@@ -50,7 +50,7 @@ struct stats_batch {
 	struct histogram *durations; // durations of its jobs' attempts; used only by run_stats.c
 };
 
-// A nested run, in a job of this one, and the slots that it was lent.
+// A nested run (in a job of this run), and the slots that were lent to it.
 struct stats_inner {
 	struct event_lent lent; // the first slot that the run was lent: `start` is the earliest
 	uint64_t times, time;   // how often slots were lent to the run, and nanoseconds on them
@@ -72,7 +72,7 @@ struct run_stats {
 	bool counts_items;      // jobs are processes of many items (--pack=auto): counts of jobs are counts of items
 	struct stats_batch *batches; // in the order of their first event
 	size_t nbatches;
-	uint64_t hidden_batches;     // how many batches share an entry
+	uint64_t hidden_batches;     // how many batches share the last entry
 	struct stats_batch total;    // sums of the batches, by stats_finish(); without a name, jobs, p50 and share
 	struct event_job_end *slowest[STATS_SLOWEST]; // longest attempt first
 	size_t nslowest;
@@ -127,18 +127,18 @@ uint64_t stats_jobs(const struct stats_batch *batch);
 // Adds the numbers of the batch to the sum, whose `name`, `jobs` and `p50` stay: there is no median of medians.
 void stats_add(struct stats_batch *sum, const struct stats_batch *batch);
 
-// Chooses up to `most` of the batches that share no entry: those with the most slot-time (`with_long`: and time of long-running
-// attempts), of equal ones the first. Returns for each of stats->batches whether it is chosen; the caller frees the list with free().
+// Chooses up to `most` of the batches that share no entry: those with the most slot-time (`with_long`: plus the time of long-running
+// attempts); of batches with equal times, the first. Returns for each of stats->batches whether it is chosen; the caller frees the list with free().
 bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long);
 
-// Returns the nanoseconds from the start of the run to its end; if it has none, to the last event.
+// Returns the nanoseconds from the start of the run to its end, or to its last event if the log has no end of the run.
 uint64_t stats_wall(const struct run_stats *stats);
 
 // Returns the event time at which a picture of the run ends, after stats_finish(): the end of the run, or of an attempt that in
 // a damaged log ends later; always after stats->start.
 uint64_t stats_end(const struct run_stats *stats);
 
-// Computes the members that follow from the others (p50, max, share, busy, total), as of the event time `now`. May be called
+// Computes the members that follow from other members (p50, max, share, busy, total), as of the event time `now`. May be called
 // again after more events.
 void stats_finish(struct run_stats *stats, uint64_t now);
 
@@ -160,12 +160,12 @@ extern const struct batch_heading { const char *name; enum batch_unit unit; bool
 // True if the table has the column; the statistics must be finished (stats_finish()).
 bool batch_column_is_shown(enum batch_column column, const struct run_stats *stats);
 
-// Returns the number in the column's unit; or NOT_KNOWN, such as for the median of a batch none of whose jobs ran.
+// Returns the number in the column's unit; or NOT_KNOWN, for example for the median if no job of the batch ran.
 uint64_t batch_column_value(enum batch_column column, const struct stats_batch *batch);
 
 // ---- buckets ----
 
-// Logarithmic buckets for a histogram of uint64_t: 2^bits of them for each power of two, so that the middle of a bucket is off by
+// Logarithmic buckets for a histogram of uint64_t: 2^bits buckets for each power of two, so that the middle of a bucket is off by
 // at most 1/2^(bits+1) of any number in it. Below 2^(bits+1) each number has a bucket of its own.
 
 // The number of buckets.

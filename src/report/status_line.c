@@ -81,7 +81,7 @@ enum line_level {
 	LACKS_MEAN, LACKS_LEFT, LACKS_BATCHES, LACKS_RUNNING, LACKS_TIME, LACKS_FAILED,
 };
 
-// The line, being put together.
+// A status line while it is being put together.
 struct line_builder {
 	struct buf text;
 	const struct status *status;
@@ -155,7 +155,7 @@ static bool is_of_interest(const struct status *status, const struct status_batc
 	return status->nbatches > 1 && begun && (!ended || batch->running > 0);
 }
 
-// Appends the batches that fit beside `taken` columns and (`counts_others`) the number of the others. Returns the number of the others.
+// Appends the batches that fit into a line with `taken` used columns; with `counts_others` leaves room for "+N more". Returns how many do not fit.
 static size_t add_some_batches(struct line_builder *line, size_t taken, bool counts_others) {
 	const struct status *status = line->status;
 	const struct status_form *form = line->form;
@@ -186,7 +186,7 @@ static size_t add_some_batches(struct line_builder *line, size_t taken, bool cou
 static void add_batches(struct line_builder *line, size_t taken) {
 	size_t before = line->text.len, left = add_some_batches(line, taken, /* counts_others */ false);
 	if (left > 0 && line->level < LACKS_TIMES) {
-		line->is_short = true; // all of the batches without their times are better than some with them
+		line->is_short = true; // all batches without their times are better than some batches with their times
 	} else if (left > 0) {
 		line->text.len = before;
 		left = add_some_batches(line, taken, /* counts_others */ true);

@@ -37,10 +37,10 @@ struct status_form {
 	unsigned width;      // columns; 0: no limit
 	bool utf8;           // else only ASCII is written
 	bool colour;         // with colours and reverse video
-	bool details;        // the ETA even while it is not known, jobs left, and the mean (--eta)
+	bool details;        // --eta: also shows the jobs left, the mean time of a job, and an ETA that is not known yet ("?")
 };
 
-// Shortens the text to at most so many columns (text_columns()) by taking its middle out, as ninja does.
+// Shortens the text to at most `columns` columns (text_columns()) by taking its middle out, as ninja does.
 void status_cut(struct buf *text, unsigned columns);
 
 // Appends a name or a command: control characters are escaped, and without `utf8` what is not ASCII is replaced.
@@ -81,9 +81,9 @@ void former_run_take(struct former_run *former, const struct event_job_start *st
 // Returns the mean slot-time of a job so far in nanoseconds, or NOT_KNOWN.
 uint64_t eta_mean(const struct run_stats *stats);
 
-// Returns the nanoseconds until the run is done, and sets `eta` of the batches, which are those of `stats` in their order, with all jobs
-// known. The time left of a batch is its remaining jobs times a mean time: that of the jobs which it had in the former run (or NULL) and
-// which are still to come, else that of its jobs that have ended. The batches share the slots by weight, and none is done sooner than its
+// Returns the nanoseconds until the run is done, and sets `eta` of `batches`: the batches of `stats`, in the same order. All jobs must be known.
+// The time left of a batch is its remaining jobs times a mean time: the mean of the jobs that `former` (or NULL) had in the batch and that are
+// still to come; else the mean of the batch's jobs that have ended. The batches share the slots by weight, and no batch is done sooner than its
 // rate or max_parallel allows. Returns NOT_KNOWN, and sets nothing, if the former run had none of the batches and it is too early: fewer than
 // 3 jobs have ended, or less than ETA_FROM_S has passed. Returns NOT_KNOWN, too, if all jobs that are left run for longer than expected.
 uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, struct former_run *former, unsigned slots, uint64_t now);

@@ -416,8 +416,8 @@ static uint64_t overlap(const struct stats_batch *a, const struct stats_batch *b
 	return to > from ? to - from : 0;
 }
 
-// Hints at --fair=time if equal turns were unequal time: if a batch had three fifths of the slots' time, its jobs took
-// three times as long as those of the others, and another batch had jobs, too, during half of its time.
+// Hints at --fair=time if batches got equal turns, but unequal time: one batch had three fifths of the slots' time, its jobs took three
+// times as long as the jobs of other batches, and during half of its time another batch had jobs, too.
 static void add_hint(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	const struct stats_batch *greedy = NULL, *total = &stats->total;
 	for (size_t i = 0; i < stats->nbatches; ++i) {

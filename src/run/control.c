@@ -2,7 +2,7 @@
 // status (control_status.c). slots/control.h is the protocol.
 //
 // Clients connect to the sockets of sharing/nested.c, which hands them over with their request. A client in a job of the run
-// sends the number and nonce of its attempt; if the run has a name (--run NAME), others connect by a socket in the user's private
+// sends the number and nonce of its attempt; if the run has a name (--run NAME), other clients connect by a socket in the user's private
 // directory (slots/pool_dir.h).
 
 #include "run/run.h"
@@ -49,7 +49,7 @@ struct control {
 	struct run *run;
 	struct list clients;
 	size_t n;
-	char mark[10];            // the mark of the run, "@" and 8 random digits: put behind each ID for a client outside of the run
+	char mark[10];            // the mark of the run, "@" and 8 random hexadecimal digits: put behind each ID for a client outside of the run
 	size_t first_poll;        // index of the first descriptor of control_add_polls()
 	struct pool_dir pool_dir;  // where the sockets of named runs are, if the run has a name
 	struct stat own;          // the file of the run's socket in pool_dir
@@ -86,7 +86,7 @@ static void close_name(struct control *control) {
 		}
 		pool_dir_remove_lock(&control->pool_dir, control->lock_fd);
 	}
-	fd_close(&control->lock_fd); // closing gives up the lock; after the unlink, because the next run of that name makes a socket of its own
+	fd_close(&control->lock_fd); // gives up the lock; must follow the unlink, which would else remove the socket of the next run of that name
 }
 
 // ---- clients ----
@@ -266,7 +266,7 @@ static void cancel_ids(struct control_client *client) {
 	read_ids(client, &why);
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
 		cancelled += added_jobs_state(run->added_jobs, ids_of(client)[i], &code) == ADDED_THERE;
-		added_jobs_cancel(run, ids_of(client)[i], /* runs */ true); // all are marked before one is ended, in whose place another could start
+		added_jobs_cancel(run, ids_of(client)[i], /* runs */ true); // marks all jobs before it ends any: else a job to be cancelled could start meanwhile
 	}
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
 		uint64_t id = ids_of(client)[i];
@@ -366,7 +366,7 @@ void control_tick(struct control *control, const struct polls *polls) {
 	}
 	const struct pollfd *at = &polls->at[control->first_poll];
 	list_for_each_entry(&control->clients, struct control_client, client, link) {
-		// a client has gone if its descriptor becomes readable after its request; a new client that has gone could not be told the ID of its job
+		// after its request, a client's descriptor becomes readable only when the client goes; a client that goes earlier gets no job
 		bool is_open = client->is_polled ? !at++->revents || client->is_answered : !has_gone(client->fd);
 		if (is_open && !client->is_polled) {
 			on_request(client);
@@ -377,7 +377,7 @@ void control_tick(struct control *control, const struct polls *polls) {
 	}
 }
 
-// ---- life ----
+// ---- opening and closing ----
 
 void control_finish(struct control *control) {
 	if (control) {

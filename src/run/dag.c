@@ -1,4 +1,4 @@
-// The batches of a manifest while it runs: which wait for others, which are at work, which are skipped.
+// The batches of a manifest during the run: which of them wait for other batches, which are at work, and which are skipped.
 //
 //   WAITING -> all needs met -> RUNNING -> queue removed -> ENDED
 //           -> a need failed, or no batch is left to emit into it -> SKIPPED
@@ -8,8 +8,8 @@
 // batch's own items are queued and the batches that emit into it have ended; then the pool removes the queue when its last
 // item is done, which is the end of the batch.
 //
-// Workers only post that a job failed or a queue was removed; what follows is decided by the event loop's thread, which
-// alone changes states. So there is no recursion, however long the chain of batches.
+// Workers only post that a job failed or a queue was removed. The event loop's thread decides what follows, and only this thread changes
+// states. So no function recurses, however long a chain of batches is.
 
 #include "run/run.h"
 
@@ -27,7 +27,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { SKIPS_NAMED = 20 }; // the most batches that messages name, of those that are skipped because of one batch
+enum { SKIPS_NAMED = 20 }; // how many of the batches that are skipped because of one batch messages name, at most
 
 // ---- events ----
 
@@ -226,7 +226,7 @@ static void skip_one(struct affected *affected, struct dag_node *node, const cha
 		return;
 	}
 	--run->dag->nwaiting;
-	atomic_store_relaxed(&node->state, NODE_SKIPPED); // relaxed: whatever is counted because of the state is counted under the publisher's lock
+	atomic_store_relaxed(&node->state, NODE_SKIPPED); // relaxed: threads that count by this state do so under the publisher's lock
 	bool is_skipped = dag_node_state(because) == NODE_SKIPPED && !because->failure_seen;
 	const char *how = is_skipped ? "is skipped" : because->is_tainted ? "lacks items" : "failed";
 	if (++affected->nskipped <= SKIPS_NAMED && !run->options->quiet) {
@@ -241,8 +241,8 @@ static void skip_one(struct affected *affected, struct dag_node *node, const cha
 	affected_add(affected, node);
 }
 
-// Skips all batches that cannot run any more, because this node is skipped or a job of it failed. The batch that the node emits
-// into goes on with the items that it has, but lacks others: so the batches that need that batch are skipped, too.
+// Skips all batches that cannot run any more, because this node is skipped or one of its jobs failed. The batch that the node emits into
+// goes on with the items that it has. But it lacks items, so the batches that need it are skipped, too.
 static void skip_after(struct dag_node *node) {
 	struct affected affected = {.nskipped = 0};
 	list_init(&affected.nodes);
@@ -351,7 +351,7 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 
 static void connect(struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
-	node->unmet += plan->nneeds + 1; // one more, which dag_open() takes back once all nodes are connected
+	node->unmet += plan->nneeds + 1; // plus 1, which dag_open() subtracts when all nodes are connected: no node begins before
 	for (size_t i = 0; i < plan->nneeds; ++i) {
 		struct dag_node *needed = dag_node_of(node->run, plan->needs[i]);
 		*NEW_ELEMENT(needed->dependents, needed->ndependents, needed->dependents_cap) = node;
@@ -474,7 +474,7 @@ void dag_stop(struct run *run) {
 		return;
 	}
 	while ((posted = take_posted(dag, &ended))) {
-		see_failure(posted); // batches that need a failed one are skipped; other waiting batches are cancelled
+		see_failure(posted); // batches that need a failed batch are skipped; other waiting batches are cancelled
 	}
 	for (size_t i = 0; i < dag->n; ++i) {
 		struct dag_node *node = &dag->all[i];

@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 
 enum {
-	// How many descriptors must be free, fairpar's own standard three not among them. Measured: 11 for jobs with little output,
-	// and two more for those whose output goes to disk.
+	// How many descriptors a run with one job at a time needs, besides 0, 1 and 2. Measured: 11 for jobs with little output,
+	// and two more for jobs whose output goes to disk.
 	FDS_ONE_JOB = 13,
 	FDS_BLOCKS = 4,       // of --pipe: two blocks, and a pipe
 	FDS_RESULTS = 2,

@@ -30,7 +30,7 @@ enum { LAST_JOB_MS = 100 }; // after a signal, the time from one check whether a
 
 // ---- the loop ----
 
-// Where the descriptors that the loop always polls stand; behind them stand those of inputs that wait, and those that other parts add.
+// The places of the descriptors that the loop always polls; behind them come the descriptors of waiting inputs and of other parts of the run.
 enum { POLL_SIGNAL, POLL_WAKE, POLL_GUARDIAN, POLL_LEASES, POLL_JOBSERVER };
 
 // Polls for signals, wake-ups and the inputs that wait. `timeout_ms` as for poll().
@@ -146,7 +146,7 @@ int run_all(struct options *options, struct context *context) {
 	bool opened = setup_open(&run, options) == 0;
 	if (opened) {
 		if (!options->batch_by) {
-			batches_warn_unused(&run); // all batches are known, but for those that jobs add
+			batches_warn_unused(&run); // all batches are known now, except batches that --add opens
 		}
 		run_loop(&run);
 	}

@@ -41,14 +41,14 @@ void run_answer_signals(struct run *run);
 // Acts on run->halt_now and run->output_error, which other threads set.
 void run_answer_flags(struct run *run);
 
-// Limits how long the run, after a signal, waits for the reader of its output before it dies by the signal. Takes effect once no job runs.
+// After a signal, limits how long the run waits for the reader of its output; then the run dies by the signal. Takes effect once no job runs.
 void run_limit_end(struct run *run);
 
 // Ends a run: ends the jobs that run, writes what is left, publishes the end, prints the summary, and frees all that the run has.
 // `opened`: setup_open() has succeeded. Returns the exit status, or dies by the signal that ended the run.
 int run_end(struct run *run, bool opened);
 
-// ---- dag.c: the batches of a manifest while it runs: which wait for others, which are at work, which are skipped
+// ---- dag.c: the batches of a manifest during the run: which of them wait for other batches, are at work, or are skipped
 
 // Checks, before any file is opened, that no file with items of a selected batch is also written because of an option, such as
 // --joblog. Returns 0, or -1 after a message.
@@ -57,7 +57,7 @@ int dag_check_files(const struct run *run);
 // Checks, before anything runs, that the shells and the machines of the selected batches exist. Returns 0, or -1 after messages.
 int dag_check(const struct options *options, const struct manifest *manifest);
 
-// Opens the queues of all selected batches, in the order of the file, and begins the batches that wait for no other one.
+// Opens the queues of all selected batches, in the order of the file, and begins the batches that wait for no other batch.
 // Returns 0, or -1 after a message.
 int dag_open(struct run *run);
 
@@ -65,10 +65,10 @@ int dag_open(struct run *run);
 // was woken.
 void dag_advance(struct run *run);
 
-// Prints one line on stderr: how each selected batch stands, and when it will be done if that is known (SIGUSR1).
+// Prints one line on stderr (SIGUSR1): the state of each selected batch, and when the batch will be done if that is known.
 void dag_show(const struct run *run);
 
-// Lets no more batches begin; the jobs of those that have not begun count as skipped or cancelled. To be called once; does nothing
+// Lets no more batches begin; the jobs of batches that have not begun count as skipped or cancelled. To be called once; does nothing
 // without run->dag. dag_close() closes the queues.
 void dag_stop(struct run *run);
 

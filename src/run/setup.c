@@ -1,4 +1,4 @@
-// Opens the parts of a run, in the order in which they need each other, and has the call-backs of its pool and of its writer.
+// Opens the parts of a run, each part after the parts that it needs; and has the call-backs of the run's pool and of its writer.
 // run_end() closes the parts.
 //
 // The call-backs come on any thread, and without a lock of the pool or the writer unless they say so. If something concerns
@@ -120,8 +120,8 @@ static const struct manifest_batch *wide_batch(const struct manifest *manifest) 
 	return NULL;
 }
 
-// Connects to the pool of --pool, to the fairpar in whose job this one runs, or to make's jobserver. If there is one, the run uses
-// its slots, and -j limits how many. Returns 0, or -1 after a message.
+// Connects to the pool of --pool, to the fairpar in whose job this fairpar runs, or to make's jobserver. If there is such a
+// program, the run uses its slots, and -j limits how many. Returns 0, or -1 after a message.
 static int open_leases(struct run *run) {
 	const struct options *options = run->options;
 	if (options->dry_run || options->sem.is_on || run->hosts) {
@@ -330,7 +330,7 @@ static void on_pool_trouble(void *arg, const char *what, int error) {
 	} else {
 		diag_warn("%s: %s", what, strerror(error));
 	}
-	if (run->options->tee && error == EAGAIN) { // fewer threads than jobs: those that run would wait for ever for the others
+	if (run->options->tee && error == EAGAIN) { // fewer threads than jobs: the jobs that run would wait for ever for the other jobs
 		diag_error("--tee: not all jobs can run at once");
 		atomic_store_relaxed(&run->trouble, true);
 		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake

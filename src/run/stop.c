@@ -37,7 +37,7 @@
 enum {
 	LAST_COLUMNS = 80,  // columns of the last line of a running job, in the list of jobs (SIGUSR1)
 	READER_WAIT_S = 5,  // after a signal and the end of the last job: how long the run waits for a reader who does not read
-	KILLED_WAIT_S = 1,  // after a second signal: how long the run waits for such a reader
+	KILLED_WAIT_S = 1,  // after a second signal: how long the run waits for a reader who does not read
 };
 
 // Lets no more jobs start; running jobs go on.
@@ -77,7 +77,7 @@ static void list_child(void *arg, const struct child_view *view) {
 
 static void suspend(struct run *run) {
 	if (proctree_group_is_orphaned()) {
-		return; // the kernel would not stop us, and a SIGCONT right after the SIGSTOP misses a process that a job is just forking
+		return; // the kernel would not stop fairpar: jobs would get SIGCONT right after SIGSTOP, which misses processes just being forked
 	}
 	pool_pause(run->pool, true);
 	children_await_starts(run->children);
@@ -208,23 +208,23 @@ void run_answer_flags(struct run *run) {
 
 static const char unread[] = "fairpar: error: output was not written: nobody reads it\n";
 
-// Called in a signal handler when the time for the reader is over: says that output was not written, and kills what jobs have left.
+// Called in a signal handler when the time for the reader is over: says that output was not written, and kills processes that jobs left.
 static void say_unread(void) {
 	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
 	if (poll(&room, 1, 0) > 0 && (room.revents & POLLOUT)) {
 		(void)!write(STDERR_FILENO, unread, sizeof(unread) - 1); // if this fails, too, there is nowhere else to say it
 	}
-	children_kill_unlocked(); // the guardian ends what is left
+	children_kill_unlocked(); // the guardian then kills the other processes of the jobs
 }
 
 void run_limit_end(struct run *run) {
 	if (atomic_load_relaxed(&run->output_error) == ETIME && !run->extended) {
-		run->extended = true; // the output that was not read is given up: the rest of the end may take longer
+		run->extended = true; // the output that was not read is given up: the other steps of the end may take longer
 		signals_die_within(0, 0, NULL);
 	}
 	if (children_have_ended(run->children) && hosts_are_idle(run->hosts)) {
 		unsigned limit = run->phase == RUN_KILLING ? KILLED_WAIT_S : READER_WAIT_S;
-		// writes end a little earlier than the process, so that the run still comes to its end
+		// writes fail a little before the signal ends fairpar, so that the run can still come to its end
 		write_limit_set(now_ns() + limit * NS_PER_S * (run->phase == RUN_KILLING ? 2 : 4) / 5);
 		signals_die_within(limit, run->signal, say_unread);
 	}

@@ -163,7 +163,7 @@ static size_t count_ordinary(const struct xargs_items *items, const char *at, si
 }
 
 // Adds the items at `at` up to a delimiter, if all of them fit into the line. Returns how many bytes they have, with their delimiters;
-// or 0. *ret_next is where to try next: after a failure not at once, for special bytes are likely to come often.
+// or 0. *ret_next is where to try next: after a failure some bytes further on, because special bytes often stand close together.
 static size_t add_block(struct xargs_items *items, const char *at, const char *end, const char **ret_next) {
 	char block[ITEMS_BLOCK], delimiter = items->options->items.literal ? items->options->items.delimiter : '\n';
 	size_t most = (size_t)(end - at) < ITEMS_BLOCK ? (size_t)(end - at) : ITEMS_BLOCK, len = count_ordinary(items, at, most);

@@ -146,7 +146,7 @@ static void refuse(struct xargs_options *options) {
 	give_up(options);
 }
 
-// Returns the number in `text`, from `min` to `max` (negative: no bound). Refuses a number out of bounds; with `bend` only prints a message.
+// Returns the number in `text`, from `min` to `max` (negative: no bound). Refuses a number out of bounds; with `bend` returns the bound instead.
 static long parse_number(struct xargs_options *options, const char *text, int key, long min, long max, bool bend) {
 	char *end;
 	long value = strtol(text, &end, 10);
@@ -207,8 +207,8 @@ static char parse_delimiter(struct xargs_options *options, const char *text) {
 	return codes[letter - letters];
 }
 
-// Takes back -L, -n and -I, of which the last option counts; with a warning if another option than the new one was given. `name` is
-// what the warning calls the new option, `field` is its field, which the caller sets.
+// Of -L, -n and -I only the last one given counts: clears the fields of all three, and warns if one of the other two was given before.
+// `name` is what the warning calls the new option; `field` is the new option's field, which the caller sets.
 static void exclude(struct xargs_options *options, const char *name, const void *field) {
 	const struct { const void *field; const char *name; bool is_given; } all[] = {
 		{&options->limits.lines, "max-lines", options->limits.lines > 0},

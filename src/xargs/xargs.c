@@ -200,7 +200,7 @@ static bool await(const struct xargs_run *run, int fd, bool waits) {
 	return fds[0].revents && !atomic_load_acquire(&run->is_stopped);
 }
 
-// Reads more. Returns as await() does.
+// Reads the next chunk of the input. Returns as await() does.
 static bool read_chunk(struct xargs_run *run, bool waits) {
 	struct xargs_input *input = &run->input;
 	ssize_t n;
@@ -358,7 +358,7 @@ static void add_single(struct buf *buf, const char *word, size_t len) {
 	buf_addc(buf, '\'');
 }
 
-// Appends the word in the "shell-escape" style of coreutils and findutils: plain if possible, else in '…'; in "…" for the sake of an
+// Appends the word in the "shell-escape" style of coreutils and findutils: plain if possible, else in '…'; in "…" if it has an
 // apostrophe; with $'\n' for characters that cannot be printed in the locale (the caller has called setlocale()).
 static void show_word(struct buf *buf, const char *word, size_t len) {
 	struct quoting quoting = find_quoting(word, len);
@@ -591,7 +591,7 @@ static void answer_ending_signal(struct xargs_run *run, int signal) {
 		return;
 	}
 	run->signal = signal;
-	write_limit_set(now_ns()); // GNU xargs would have died at once
+	write_limit_set(now_ns()); // output that is not taken at once is given up: GNU xargs would have died by now
 	stop_run(run);
 	children_terminate(run->children);
 }
@@ -609,7 +609,7 @@ static void answer_signal(struct xargs_run *run, int signal) {
 		}
 		break;
 	case SIGTSTP:
-		signals_stop_self(); // the jobs are in our group: the terminal has stopped them too
+		signals_stop_self(); // the jobs are in the process group of xargs: the terminal has stopped them, too
 		break;
 	case SIGCHLD:
 		children_note_sigchld(run->children);
@@ -652,7 +652,7 @@ static void loop(struct xargs_run *run) {
 	}
 }
 
-// ---- putting it together ----
+// ---- opening and closing a run ----
 
 // Opens the input, the descriptors and the pool of the run. Returns 0, or -1 after a message.
 static int xargs_open(struct xargs_run *run) {
@@ -707,7 +707,7 @@ static void xargs_close(struct xargs_run *run) {
 static int xargs_status(const struct xargs_run *run) {
 	int stop_code = atomic_load_relaxed(&run->stop_code);
 	if (stop_code != 0 || atomic_load_relaxed(&run->has_failed)) {
-		return stop_code != 0 ? stop_code : 123; // wins over an error of the input, as in GNU xargs
+		return stop_code != 0 ? stop_code : 123; // a failed command wins over an error of the input, as in GNU xargs
 	}
 	return run->input.has_failed || diag_lost() ? XARGS_FAILURE : 0;
 }

@@ -220,8 +220,8 @@ d|'
 }
 
 @test "after --halt nothing can be added" {
-	make_fifo halted
-	run_fairpar 1 -j2 --halt soon,fail=1 --joblog /dev/null 'if [ {} = 1 ]; then exit 1; fi
+	make_fifo begun
+	run_fairpar 1 -j2 --halt soon,fail=1 --joblog /dev/null 'if [ {} = 1 ]; then read -r _ <begun; exit 1; fi; echo >begun
 		while "$FAIRPAR" --add true 2>err >/dev/null; do :; done; "$FAIRPAR" --add true; echo "$? $(cat err)"' ::: 1 2
 	assert_contains "$output" "255 fairpar: error: --add: the run starts no more jobs"
 }

@@ -39,11 +39,11 @@ static void print_command(struct worker_state *state) {
 
 // ---- the environment ----
 
-enum { LOSSES_ALONE = 2 }; // after so many losses a job gets a machine for itself, because the job may be what brings machines down
+enum { LOSSES_ALONE = 2 }; // a job that was lost with its machine this often gets a machine for itself, as the job may be what brings machines down
 
 enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached, as ssh has it
 
-// Builds the variables that fairpar and GNU parallel set for each job, and the spec's that differ from job to job; a NUL behind each.
+// Builds the variables that fairpar and GNU parallel set for each job, and the variables of the spec that differ from job to job; a NUL behind each.
 static void build_vars(struct buf *vars, const struct job *job) {
 	const struct run *run = job->batch->run;
 	const struct options *options = run->options;
@@ -80,7 +80,7 @@ static void add_dir(struct buf *vars, const struct job_spec *spec, const char *d
 	buf_addc(vars, '\0');
 }
 
-// Fills state->env; borrowed from the state and from the job's spec, until the next call.
+// Sets state->env to the environment of the attempt. Its strings are borrowed from the state and from the job's spec, until the next call.
 static void build_env(struct worker_state *state, const struct job *job) {
 	const struct job_spec *spec = job->spec;
 	struct buf *vars = &state->vars;
@@ -110,7 +110,7 @@ static void build_env(struct worker_state *state, const struct job *job) {
 	*NEW_ELEMENT(state->env, n, state->env_cap) = NULL;
 }
 
-// Frees the environment, which was sent. Very many attempts may be pending.
+// Frees the environment, which was sent to the other machine: there may be very many pending attempts, and each would keep its own.
 static void forget_env(struct worker_state *state) {
 	buf_fini(&state->vars);
 	free(state->env);
@@ -160,8 +160,8 @@ static bool is_cleanup(const struct job *job) {
 	return job->role == ROLE_FINALLY || job->role == ROLE_ON_FAILURE;
 }
 
-// The attempt waits for memory, and gives up its slot meanwhile, which jobs that have the memory may need in order to end. In a run on several
-// machines the attempt keeps its slot, because it keeps its place.
+// Called when the attempt begins to wait for memory. Lends its slot meanwhile, because jobs that have the memory may need the slot in order to end.
+// In a run on several machines the attempt keeps its slot, because it keeps its place.
 static void memory_waits(void *arg, uint64_t bytes) {
 	struct worker_state *state = arg;
 	const struct job *job = state->live.job;
@@ -230,13 +230,13 @@ static void add_paths(struct buf *paths, const struct job *job, const struct tem
 
 // ---- its slot, and its process ----
 
-// Gives the attempt what belongs to its slot. Returns false if the attempt is not to start any more.
+// Enters the attempt in the table of attempts, and gets its memory and its slots from a pool or outer run. Returns false if it is not to start.
 static bool enter_slot(struct worker_state *state) {
 	struct run *run = state->run;
 	struct live_attempt *attempt = &state->live;
 	nested_begin(run->nested, attempt);
 	waits_attempt_begin(run->added_jobs, attempt);
-	// memory first: while the attempt waits for it, it has no lease either
+	// memory before the lease: an attempt that waits for memory then holds no slot of the pool
 	bool may = !state->config.claim || claim_memory(state, attempt->job, &state->config);
 	if (attempt->has_slot) {
 		jobserver_slots_begin(run->jobserver);
@@ -248,7 +248,7 @@ static bool enter_slot(struct worker_state *state) {
 	return true;
 }
 
-// Takes it back. Returns whether the attempt has its slots and the terminal at its end, and has not lent them.
+// Undoes enter_slot(). Returns whether the attempt has its slots and the terminal at its end, and has not lent them.
 static bool leave_slot(struct worker_state *state) {
 	struct run *run = state->run;
 	struct live_attempt *attempt = &state->live;
@@ -266,7 +266,7 @@ static bool is_raw(const struct worker_state *state) {
 	return !state->config.output_reader || terminal_fd(state->run) >= 0;
 }
 
-// Gives back what run_child() has taken, once the attempt has ended.
+// Gives back what run_child() has taken for the attempt, which has ended.
 static void end_child(struct worker_state *state, const struct job *job, struct result *result, const struct spawn_error *error) {
 	bool has_all = leave_slot(state);
 	if (job->spool) {
@@ -308,7 +308,7 @@ static void run_here(struct worker_state *state, const struct job *job, struct r
 	end_child(state, job, ret_result, &error);
 }
 
-// Makes the next step of an attempt on another machine. Returns false if it waits for the machine; else the attempt has ended.
+// Makes the next step of an attempt on another machine. Returns false if the attempt waits for the machine, true if it has ended.
 static bool step_elsewhere(struct worker_state *state, const struct job *job, struct result *ret_result) {
 	struct spawn_error error;
 	if (!hosts_step(state->elsewhere, ret_result, &error)) {
@@ -327,8 +327,8 @@ static bool step_elsewhere(struct worker_state *state, const struct job *job, st
 	return true;
 }
 
-// Begins the attempt's process, and if it is one here waits for its end. If a file could not be transferred, a message says so. Returns false if
-// the attempt goes on elsewhere; else the attempt has ended. *ret_result stays as it is (OUTCOME_CANCELLED) if the attempt is not to start any more.
+// Runs the attempt's process on this machine to its end, or begins it on another machine. If a file could not be transferred, a message says so.
+// Returns false if the attempt goes on elsewhere, true if it has ended. If it is not to start any more, *ret_result stays OUTCOME_CANCELLED.
 static bool run_child(struct worker_state *state, const struct job *job, struct hosts_place *place, struct result *ret_result) {
 	struct run *run = state->run;
 	const struct job_spec *spec = job->spec;
@@ -389,13 +389,13 @@ static bool run_child(struct worker_state *state, const struct job *job, struct 
 	if (step_elsewhere(state, job, ret_result)) {
 		return true;
 	}
-	if (job->spec->transferred.n == 0 && run->options->nbasefiles == 0) { // else the command may be sent only when its files are there
+	if (job->spec->transferred.n == 0 && run->options->nbasefiles == 0) { // with files, the command may be sent later, when its files are there
 		forget_env(state);
 	}
 	return false;
 }
 
-// --shell-quote: quotes state->text `times` times, so that after as many readings by a shell the text is what it was.
+// --shell-quote: quotes state->text `times` times, so that a shell has to read it as often to get the original text.
 static void quote_text(struct worker_state *state, unsigned times) {
 	for (; times > 0; --times) {
 		struct buf quoted = BUF_INIT;
@@ -452,10 +452,10 @@ static bool is_permitted(struct worker_state *state, const struct job *job, cons
 	return why.len == 0;
 }
 
-enum { TEXT_BYTES = 128 * 1024 }; // of arguments that a command's text has, if only messages show it
+enum { TEXT_BYTES = 128 * 1024 }; // bytes of the arguments in a command's text that serves only messages
 
-// Writes the command's text to state->text; only its beginning, if there are very many arguments, and only messages, which show less, need the
-// text. Returns whether the text is whole.
+// Writes the command's text to state->text. If the text is very long and serves only messages, which show little of it, writes only its beginning.
+// Returns whether the text is whole.
 static bool write_text(struct worker_state *state, const struct job *job, const struct expansion *x) {
 	const struct template *template = job_template(job);
 	const struct options *options = state->run->options;
@@ -517,7 +517,7 @@ static void note_end(struct worker_state *state, const struct job *job, const st
 	}
 }
 
-// Makes the attempt: on the machine of `place`, or on this one if `place` is NULL. Returns false if it goes on elsewhere; else it has ended.
+// Makes the attempt on the machine of `place`, or on this machine if `place` is NULL. Returns false if it goes on elsewhere, true if it has ended.
 static bool run_at(struct worker_state *state, struct job *job, struct hosts_place *place, struct result *ret_result) {
 	struct run *run = state->run;
 	struct expansion x = job_expansion(job);
@@ -582,7 +582,7 @@ static bool run_at(struct worker_state *state, struct job *job, struct hosts_pla
 
 // ---- on a machine ----
 
-// Ends the attempt at its place.
+// Gives back the place of the attempt, which has ended.
 static void leave_place(struct worker_state *state) {
 	hosts_release_place(state->run->hosts, &state->request.place);
 	hosts_refresh_list(state->run->hosts);
@@ -598,7 +598,7 @@ static bool on_answer(struct worker_state *state, struct job *job, struct result
 		struct expansion x = job_expansion(job);
 		(void)write_text(state, job, &x);
 		job_output_open_spool(state, job);
-		// which machine cannot be reached, and why, was said when that was seen
+		// an earlier message has said which machine cannot be reached, and why
 		buf_adds(&state->stats.why, "none of the machines that it may run on can be reached");
 		result_cannot_start(ret_result, UNREACHABLE);
 	} else if (request->answer == HOSTS_PLACE) {
@@ -629,13 +629,13 @@ static bool enter_host(struct worker_state *state, struct job *job, struct resul
 	}
 	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 	hosts_describe_request(hosts, &state->request, &what);
-	worker_pass(state->worker); // others go on, and may have the machine that this one waits for
+	worker_pass(state->worker); // other items go on, and may use the machine that this attempt waits for
 	publish_attempt_wait(state, job, WHY_HOST, buf_str(&what));
 	return false;
 }
 
 bool attempt_run(struct worker_state *state, struct job *job, struct result *ret_result) {
-	// only items' jobs that take slots are placed on machines: all else runs here
+	// only jobs of items, and only if they take slots, run on other machines; all other commands run here
 	bool is_placed = state->run->hosts && job->role == ROLE_JOB && !worker_is_long(state->worker);
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
 	publish_attempt_begin(state);

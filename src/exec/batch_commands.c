@@ -10,7 +10,7 @@
 #include "input/input.h"
 #include "record/record.h"
 
-// Runs the command of the job here, to its end. The job is not counted, as the command is no item.
+// Runs the job's command on this machine, to its end. The job is not counted, because the command belongs to no item.
 static struct result run_beside(struct worker_state *state, struct job *job) {
 	struct result result;
 	(void)attempt_run(state, job, &result);
@@ -49,7 +49,7 @@ void batch_command_on_failure(struct worker_state *state, const struct job *fail
 	struct job job = *failed;
 	job.role = ROLE_ON_FAILURE;
 	job.told = ended;
-	job.item.order = job.item.queued = job.item.from = job.pause = 0; // it is no item: its output has no rank in the order
+	job.item.order = job.item.queued = job.item.from = job.pause = 0; // the command runs no item: its output has no rank in the order
 	job.block = NULL;
 	job.step = 0;
 	job.spool = NULL;
@@ -112,7 +112,7 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
 		warn_nothing(state->run, batch, pattern, dir ? dir : "");
 	}
 	buf_printf(&why, "glob '%s': %s", text_shows(pattern), failed ? error : "");
-	if (failed && state->run->options->dry_run) { // an earlier batch may be going to make what is missing
+	if (failed && state->run->options->dry_run) { // without --dry-run an earlier batch might have made what is missing
 		diag_note("batch '%s': its items are not known yet: %s", text_shows(batch->name), buf_str(&why));
 	} else if (failed) {
 		diag_error("batch '%s': %s", text_shows(batch->name), buf_str(&why));

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 struct created_file {
-	unsigned njobs; // number of jobs that are creating it
-	bool is_made;   // one of them has succeeded
+	unsigned njobs; // number of jobs that are creating the file
+	bool is_made;   // a job of this run that creates the path has succeeded
 	char path[];
 };
 
@@ -43,14 +43,14 @@ static int compare(const void *a, const void *b) {
 	return strcmp(((const struct created_file *)a)->path, ((const struct created_file *)b)->path);
 }
 
-// Notes that one more job makes the file. Returns its entry.
+// Notes that one more job is creating the file at `path`. Returns the entry of the file.
 static struct created_file *begin(struct created_files *created_files, const char *path) {
 	size_t size = strlen(path) + 1;
 	struct created_file *file = xcalloc(1, sizeof(*file) + size);
 	memcpy(file->path, path, size);
 	FP_HOLD(&created_files->lock);
 	struct created_file **found = tsearch(file, &created_files->tree, compare);
-	verify(found); // else there is no memory
+	verify(found); // NULL: there is no memory
 	if (*found != file) {
 		free(file);
 	}

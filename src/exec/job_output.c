@@ -31,7 +31,7 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 	struct run *run = state->run;
 	enum output_kind output = run->options->dry_run ? OUTPUT_GROUP : job->spec->output;
 	if (output == OUTPUT_UNGROUP && (job->batch->emits || job->role == ROLE_LISTING || job_output_is_relayed(run))) {
-		output = OUTPUT_LINE_BUFFER; // if stdout is read, stderr is too
+		output = OUTPUT_LINE_BUFFER; // if fairpar reads the job's stdout, it reads stderr, too
 	}
 	bool in_table = result_files_is_table(run);
 	if (!run->writer || job->spool || output == OUTPUT_UNGROUP || (in_table && job->item.order == 0)) {
@@ -50,7 +50,7 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 		buf_add_for(&tag, STDOUT_FILENO, buf_str(&raw), raw.len);
 		buf_addc(&tag, '\t');
 	}
-	// what is no item (order 0) has no rank in the order
+	// a command that belongs to no item (order 0) has no rank in the order of output
 	struct output_queue *output_queue = job->item.order ? job->batch->output_queue : NULL;
 	enum writer_mode mode = output == OUTPUT_LINE_BUFFER ? WRITER_LINE_BUFFER : WRITER_GROUP;
 	mode = run->options->show.latest_line && !run->options->dry_run ? WRITER_LATEST : mode;
@@ -59,7 +59,7 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 
 void job_output_let_through(struct run *run, const struct job *job) {
 	const struct options *options = run->options;
-	bool goes_on = job->spec->attempts > 1 || job->spec->then.n > 0 || run->hosts; // with its machine, the job may be lost and made again
+	bool goes_on = job->spec->attempts > 1 || job->spec->then.n > 0 || run->hosts; // the job may be lost with its machine, and run again
 	bool is_framed = options->color_failed || log_sink_is_on_stdout(run); // the job's end decides what becomes of all its output
 	bool has_others = !atomic_load_relaxed(&run->all_read)
 		|| options->packing.by_time                            // items that were read may wait outside of the pool

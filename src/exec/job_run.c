@@ -4,10 +4,10 @@
 // once. Each attempt and each step is a turn of its batch, for it goes through the pool: the first as the queued item,
 // the others as continuations on the worker's own list, or after a pause at the end of the batch's queue (retry_queue.c).
 //
-//   queued -> what it creates is there: ended, its turn given back
+//   queued -> the file that it creates exists: ended, its turn given back
 //          -> attempt -> failed, tries left -> attempt       (WORK_LOCAL, or later)
 //                     -> ok, steps left     -> next step     (WORK_LOCAL)
-//                     -> end: output is finished, the tally counts it, the halt is asked, on-failure is queued
+//                     -> end: its output is finished, the job is counted, --halt is checked, its on-failure command runs
 //   queued -> dropped: cancelled, or skipped with its batch
 //
 // When a run is cut short, a job that runs is not tried again, but goes on to its next steps. A job that waits for a turn ends as if it had no tries
@@ -25,7 +25,7 @@
 #include "record/record.h"
 
 enum {
-	LOSSES_MOST = 3,   // a job that was lost so often with its machine fails, because the job may be what brings machines down
+	LOSSES_MOST = 3,   // a job that was lost with its machine this often fails, because the job may be what brings machines down
 	TRACE_LINES = 500, // lines of --trace-service that may wait for the event loop to write them
 };
 
@@ -139,7 +139,7 @@ static void end_pause(struct job *job) {
 	}
 }
 
-// Returns the result of a job whose next attempt or step is not run: that of its last attempt. Sets state->text to the command not run.
+// Returns the result of a job whose next attempt or step will not run: the result of its last attempt. Sets state->text to the command not run.
 static struct result unmade_result(struct worker_state *state, struct job *job) {
 	struct result result = job->result;
 	struct expansion x = job_expansion(job);
@@ -240,7 +240,7 @@ static void note_length(const struct job *job, const struct result *result) {
 	}
 }
 
-// The lines that the first step writes may become items of another batch.
+// True if the lines that the job's present step writes become items of another batch: only the first step emits.
 static bool job_emits(const struct job *job) {
 	return job->batch->emits && job->step == 0;
 }
@@ -262,7 +262,7 @@ static enum work_status after_attempt(struct worker_state *state, struct queue *
 		result.outcome = OUTCOME_CANCELLED;
 	}
 	if (result.outcome == OUTCOME_CANCELLED) {
-		if (result.start == 0 && job->pending == NEXT_RETRY) { // it was to be tried again, and waited for a machine or memory
+		if (result.start == 0 && job->pending == NEXT_RETRY) { // the job was to be tried again, and waited for a machine or memory
 			result = unmade_result(state, job);
 		}
 		return job_end(state, job, &result);
@@ -278,7 +278,7 @@ static enum work_status after_attempt(struct worker_state *state, struct queue *
 	job->pending = retries ? NEXT_RETRY : NEXT_STEP;
 	job->result = result;
 	publish_note_output(state, job, &result, job->pending);
-	publish_job_end(state, job, &result, job->pending); // before what is next can begin
+	publish_job_end(state, job, &result, job->pending); // before the next attempt or step can begin
 	job->step += !retries;
 	job->attempt = retries ? job->attempt + 1 : 1;
 	return queue_next(state, queue, job, pause);
@@ -313,7 +313,7 @@ static enum work_status run_kept(struct worker *worker, struct queue *queue, str
 	if (job->spool && job->attempt > 1) {
 		spool_reset(job->spool); // only the last attempt is shown, as GNU parallel does
 	} else if (job->spool) {
-		spool_mark(job->spool);  // the steps before this one stay
+		spool_mark(job->spool);  // the output of earlier steps stays
 	}
 	return job_step(state, queue);
 }
@@ -365,7 +365,7 @@ static void drop(struct job *job) {
 	job_release(job);
 }
 
-// True if --resume says that the job is done. It is asked only now, as other batches emit into this one.
+// True if --resume finds that the job is done. Asked only when the job starts, because other batches emit the items of this batch.
 static bool leave_out(struct job *job) {
 	static const struct result ok = {.outcome = OUTCOME_OK};
 	bool is_done = job_records_leave_out(job->batch, job->spec, &job->record, &job->item);
@@ -395,7 +395,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	if (job_is_cancelled(job)) {
 		drop(job);
 	} else if (job->batch->is_fed && !job->item.bad && leave_out(job)) {
-		publish_queued(job->batch, -1); // the job is in no count but that of jobs done before
+		publish_queued(job->batch, -1); // the job is counted only among the jobs that were done before this run
 		job_release(job);
 	} else if (job->spec->creates && !job->item.bad && created_files_find(state, job)) {
 		batch_skip_output(job->batch, job->item.order);

@@ -1,4 +1,4 @@
-// The life of one job on a worker: its attempts, its output, the files it creates, and the commands beside its batch's items.
+// The life of one job on a worker: its attempts, its output, the files it creates, and the commands of its batch that run no item.
 
 #pragma once
 
@@ -9,7 +9,7 @@ struct retry_calls;
 
 extern const struct work_type work_item;
 
-// For retry_queue_create().
+// What the queue of retries does with a job: the argument of retry_queue_create().
 extern const struct retry_calls work_retries;
 
 // ---- attempt.c ----
@@ -24,14 +24,14 @@ bool attempt_run(struct worker_state *state, struct job *job, struct result *ret
 bool attempt_resume(struct worker_state *state, struct job *job, struct result *ret_result);
 
 // Says that the calling thread begins or ends what may take long: a process of its own, or work on the files of --results, whose disk may stall. In
-// a run on several machines a few threads of the pool serve all jobs, and one more is allowed meanwhile.
+// a run on several machines a few threads of the pool serve all jobs, so the pool gets one more thread meanwhile.
 void job_keeps_thread(const struct run *run, bool begins);
 
 // ---- loan.c ----
 
 // Slots that the run lends to the fairpars in its jobs, beyond the slots of these jobs.
 
-// Has run->nested request slots for fairpars in jobs on this machine.
+// Sets the function by which run->nested requests slots for the fairpars in jobs on this machine.
 void loans_attach(struct run *run);
 
 // Requests the slots that fairpars in the worker's job, which is on another machine, want since the last call.
@@ -62,7 +62,7 @@ void job_output_show_command(struct worker_state *state, const struct job *job);
 
 // The files that jobs create (`creates`): a job whose file exists is not run, and the file of a failed job is removed.
 
-// Make the table of the paths that jobs are creating now, for run->created_files; and free it (NULL is fine), when no job runs.
+// Makes the table of the paths that jobs are creating now, for run->created_files. created_files_destroy() frees it (NULL is fine), when no job runs.
 struct created_files *created_files_create(void);
 void created_files_destroy(struct created_files *created_files);
 
@@ -81,7 +81,7 @@ void created_files_finish(struct job *job, bool ok);
 
 // The commands of a batch other than its items: on-failure, finally, and the listing of its items.
 
-// Runs the on-failure command of job `failed`, which has ended with `ended`, in that job's slot; also when the run starts no more jobs.
+// Runs the on-failure command of the job `failed`, which has ended with `ended`, in that job's slot, even if the run starts no more jobs.
 void batch_command_on_failure(struct worker_state *state, const struct job *failed, const struct result *ended);
 
 // Queues the `finally` command of a manifest's batch, which runs once, after all jobs of the batch.

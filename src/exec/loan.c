@@ -1,5 +1,5 @@
-// Slots that the run lends to the fairpars in its jobs, beyond the slots of these jobs. Each is an item in the batch of the job (WORK_LENT). In its
-// turn the item takes a slot, on the machine where the job runs; and is pending until the slot is back.
+// Slots that the run lends to the fairpars in its jobs, beyond the slots of these jobs. A lent slot is an item in the batch of the job (WORK_LENT).
+// When its turn comes, the item takes a slot on the machine where the job runs, and is pending until this slot is given back.
 
 #include "exec/job_run.h"
 
@@ -12,9 +12,9 @@
 
 struct run_loan {
 	struct run *run;
-	enum { LOAN_QUEUED, LOAN_WAITS, LOAN_LENT } state; // it waits for a place on its machine; the slot is lent
-	struct hosts_loan machine;  // in a run on one machine only `is_over` and `request.worker` are used
-	bool is_here;               // the job is on this machine: the slot is `lending`
+	enum { LOAN_QUEUED, LOAN_WAITS, LOAN_LENT } state; // the item waits for its turn; for a place on its machine; the slot is lent
+	struct hosts_loan machine;  // the slot on that machine; in a run on one machine only `is_over` and `request.worker` are used
+	bool is_here;               // the job is on this machine: the slot is lent to its fairpars as `lending`
 	struct lending lending;
 	uint64_t attempt;           // number of the attempt
 };
@@ -71,8 +71,8 @@ static void drop(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSE
 
 static const struct work_type work_loan = {.name = "loan", .run = run, .resume = resume, .drop = drop};
 
-// Queues an item that will lend a slot to the fairpars in the attempt: on another machine, `elsewhere`, or if that is NULL here. Returns false if
-// there is no such slot, or the run takes no more items.
+// Queues an item that will lend a slot to the fairpars in the attempt, which runs on another machine as `elsewhere`, or here if `elsewhere` is NULL.
+// Returns false if there can be no such slot, or the run takes no more items.
 static bool request_slot(struct run *run, const struct live_attempt *attempt, struct host_attempt *elsewhere) {
 	struct run_loan *loan = NEW(struct run_loan);
 	*loan = (struct run_loan){.run = run, .is_here = !elsewhere, .attempt = attempt->number};

@@ -34,7 +34,7 @@ void item_read(struct item_view *ret_view, const void *data, size_t size) {
 	memcpy(&view.item, args, sizeof(view.item));
 	args += sizeof(view.item);
 	if (view.item.bad) {
-		view.reason = end = strings_skip(args, view.item.nargs); // behind the arguments
+		view.reason = end = strings_skip(args, view.item.nargs); // the reason stands behind the arguments
 	}
 	view.record = (struct record){.args = args, .size = (size_t)(end - args), .nargs = view.item.nargs};
 	*ret_view = view;
@@ -50,7 +50,7 @@ bool submission_add(struct submission *submission, const struct new_item *new) {
 	if (submission->n == 0 || submission->from > 0) {
 		submission->queued = now_ns();
 	}
-	// relaxed: numbers only have to differ, and what they count is handed over by the pool
+	// relaxed: the numbers only have to differ; the pool orders what threads see of the items
 	uint64_t seq = new->seq > 0 ? new->seq : atomic_add_relaxed(&run->seq, 1) + 1;
 	struct item_view view = {.record = *new->record, .reason = new->bad, .item = {
 		.seq = job_records_seq(run, seq),
@@ -152,7 +152,7 @@ struct line_items *line_items_begin(struct worker *worker, struct queue *queue, 
 }
 
 static void submit_items(struct line_items *line_items) {
-	// nested work is never refused for room; items that were refused have been counted
+	// items of a running item are never refused for lack of room; after SUBMIT_CLOSED submission_submit() has counted them
 	line_items->closed |= submission_submit(&line_items->submission, line_items->worker, line_items->flags) == SUBMIT_CLOSED;
 }
 
@@ -171,7 +171,7 @@ void line_items_add(void *line_items, const char *text) {
 static void submit_lines(struct line_items *line_items) {
 	struct line line;
 	while (line_buffer_next(&line_items->line_buffer, &line) && !line_items->closed) {
-		// of a bad line its beginning, up to a NUL
+		// a bad line is added only up to its first NUL
 		size_t size = line.bad ? strlen(line.text) + 1 : line.len + 1;
 		add_item(line_items, &(struct record){.args = line.text, .size = size, .nargs = 1}, line.bad);
 	}

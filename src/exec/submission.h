@@ -7,8 +7,8 @@
 #include "input/line_buffer.h"
 
 enum {
-	SUBMISSION_ITEMS = 256,         // submitted with one call
-	SUBMISSION_BYTES = 48 * 1024,   // from so many bytes on it is full: with its last item it still fits into a chunk of the queue
+	SUBMISSION_ITEMS = 256,         // the most items that are submitted with one call
+	SUBMISSION_BYTES = 48 * 1024,   // a submission of this many bytes takes no further item, so that it fits into a chunk of the queue
 };
 
 // Appends the item's bytes, at the next multiple of 8. Returns where they begin.
@@ -22,12 +22,12 @@ struct submission {
 	struct batch *batch;      // the batch of the queue; the submission holds a reference
 	struct submission *next;  // --onall: the submission of the next machine, which gets the same items; or NULL
 	uint64_t from;            // seq of the job that emits the items, or 0
-	bool again;               // job `from` is certainly not in the joblog (RESUME_NEW): its items do not count as done
-	struct buf bytes;         // the items, by item_write()
-	struct work *works;       // one for each of these, in the same order; submission_offer() sets their `data` and `flags`
+	bool again;               // job `from` is certainly not in the joblog (RESUME_NEW): --resume does not leave out its items
+	struct buf bytes;         // the items, as item_write() writes them
+	struct work *works;       // one for each of the items, in the same order; submission_offer() sets their `data` and `flags`
 	size_t n, cap;            // of `works`
 	size_t nitems;            // sum of works[].turns, as each is an item, or a pack of several
-	uint64_t queued;          // item.queued of all: the time of the first item, or, if a job emits them, which may be slow, of the last one
+	uint64_t queued;          // item.queued of all items: the time of the first item; or of the last item, if a job emits them, which may be slow
 	size_t counted;           // how many of `nitems` publish_queued() has counted: an item is counted before it can end
 };
 
@@ -37,7 +37,7 @@ struct new_item {
 	unsigned spec;            // index in batch->specs
 	const char *bad;          // why the record cannot be an item, or NULL
 	uint32_t items;           // more than 1: the record is a pack of so many items
-	uint64_t seq;             // of a pack whose items publish_queued() has counted: the number of its first item; 0: the next number
+	uint64_t seq;             // number of the first item of a pack, if publish_queued() has counted the items; 0: the run's next number
 	struct block *block;      // the standard input of its job, or NULL
 	struct added_job *added;  // of --add, whose id is set; or NULL
 };
@@ -53,9 +53,9 @@ static inline bool submission_is_full(const struct submission *submission) {
 	return submission->n == SUBMISSION_ITEMS || submission->bytes.len >= SUBMISSION_BYTES;
 }
 
-// Submits all its items, as pool_submit() does with `from` (the worker whose running item adds them, or NULL) and `flags`. The submission is empty
-// afterwards, except with SUBMIT_FULL. With SUBMIT_CLOSED all items were counted as never started, as they are with SUBMIT_OK if the batch was
-// cancelled.
+// Submits all items of the submission, as pool_submit() does with `from` (the worker whose running item adds them, or NULL) and `flags`. After
+// SUBMIT_FULL the submission still has its items; else it is empty. After SUBMIT_CLOSED, and after SUBMIT_OK if the batch was cancelled, all items
+// were counted as never started.
 enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags);
 
 // submission_submit() in two steps, for a caller with a lock: submission_offer() only submits; submission_finish(), without the lock, does what
@@ -65,9 +65,9 @@ void submission_finish(struct submission *submission, enum submit_status status)
 
 // ---- the lines that a job writes to its stdout, as items of a batch
 
-// From line_items_begin() to line_items_end().
+// The output of one attempt whose lines become items, from line_items_begin() to line_items_end().
 struct line_items {
-	struct submission submission; // its queue is NULL while nobody emits
+	struct submission submission; // of the items
 	struct worker *worker;
 	struct line_buffer line_buffer;
 	bool hold;      // the output stays in line_buffer until its end, because it is discarded if the attempt fails

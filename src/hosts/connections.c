@@ -1,7 +1,7 @@
-// The thread that serves all connections: it waits until a host is posted, a descriptor of it is ready, or its due time has come, and then does one
-// step of that host. A step reads each ready descriptor once; so a host with much to say delays the others by little.
+// The thread that serves all connections: it waits until a host is posted, a descriptor of a host is ready, or a host is due, and then does one
+// step of this host. A step reads each ready descriptor once; so a host that sends much delays the other hosts only a little.
 //
-// A host without attempts costs only the steps that its due time asks for; the due times of all are looked at only when the earliest has passed.
+// A host without attempts costs only the steps at its due times. The due times of all hosts are looked at only when the earliest has passed.
 
 #include "hosts/hosts_internal.h"
 
@@ -22,7 +22,7 @@ struct connection_thread {
 	int wake_fd;               // readable after a post to the sleeping thread
 	// under hosts.lock
 	struct list posted;        // hosts whose next step is to come
-	bool sleeps;               // the thread waits, or is about to wait, although nobody is posted
+	bool sleeps;               // the thread waits, or is about to wait, and no host is posted: host_post() must wake the thread
 	// of the thread
 	uint64_t *dues;            // when each host is due, by its index
 	size_t n, cap;
@@ -55,7 +55,7 @@ void host_watch(struct host *host, struct watch *watch, int fd, enum watch_for w
 		if (epoll_ctl(connections->epoll_fd, watch->is_added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) == 0) {
 			watch->is_added = true;
 			watch->what = what;
-		} else { // EPERM: a file can always be read
+		} else { // EPERM: epoll takes no regular file, which can always be read
 			watch->is_ready = true;
 			host_post(host);
 		}

@@ -1,6 +1,6 @@
 // A machine: how it is made, the steps of its connection, and what follows from its worker's frames. The steps start the launcher, move bytes
-// between the launcher, the protocol (dispatcher_end.h) and the attempts, and start another launcher when that has ended. None of them waits: all
-// hosts have one thread (connections.c). All functions are called with hosts.lock; those that read, write or fork give it back meanwhile.
+// between the launcher, the protocol (dispatcher_end.h) and the attempts, and start another launcher when the last one has ended. No step waits, as
+// one thread serves all hosts (connections.c). All functions are called with hosts.lock; those that read, write or fork unlock it meanwhile.
 //
 // A host has slots while it is connected: host_set_slots() adds them to the pool when the connection is up, and removes them when it ends. An attempt
 // whose connection is lost ends with result.lost, and exec/job_run.c runs the job again at another place: on another host, or on this one when the
@@ -26,10 +26,10 @@
 #include <unistd.h>
 
 enum {
-	READ_BYTES = 64 * 1024,   // read at once
+	READ_BYTES = 64 * 1024,   // bytes for one read(2)
 	BACKOFF_FIRST_S = 1, BACKOFF_MOST_S = 60,
-	END_GRACE_MS = 2000,      // for a launcher whose pipes were closed
-	DEADLINE_GRACE_MS = 1000, // for a job whose time is up: its worker should end it without an order
+	END_GRACE_MS = 2000,      // time that a launcher has to end after its pipes were closed
+	DEADLINE_GRACE_MS = 1000, // time that a worker has to end a job after the job's timeout, before it gets an order to do so
 	LINES_MOST = 20,          // lines of a launcher that are passed on, for each connection, LINE_BYTES of each
 	NOISE_IN_LINE = 200,      // bytes of the other end's noise in a message
 	MESSAGE_MOST = 600,       // bytes of what a machine or its launcher says, as it is shown
@@ -38,7 +38,7 @@ enum {
 	OUTLIVES_MS = 300, LEAVES_S = 2,
 };
 
-// Whether there is a connection, whose launcher runs.
+// Whether the host has a connection that is not being closed.
 static bool is_connected(const struct host *host) {
 	return host->phase == CONNECTION_BEGUN || host->phase == CONNECTION_RELEASED;
 }
@@ -48,7 +48,7 @@ static bool takes_attempts(const struct host *host) {
 	return host->connection && host->connection->is_up && !host->connection->is_leaving;
 }
 
-// Returns whether the descriptor was ready, once.
+// Returns whether the descriptor was ready, and notes that it is not ready any more.
 static bool take_ready(struct watch *watch) {
 	bool is_ready = watch->is_ready;
 	watch->is_ready = false;
@@ -88,7 +88,7 @@ static void end_attempt(struct host *host, struct host_attempt *attempt, enum lo
 	host_loans_end(attempt);
 	host_watch(host, &attempt->in, -1, WATCH_NOT);
 	host_watch(host, &attempt->more, -1, WATCH_NOT);
-	attempt->start = has_run && attempt->start == 0 ? result->start : attempt->start; // no `started` frame came
+	attempt->start = has_run && attempt->start == 0 ? result->start : attempt->start; // the start is 0 if no `started` frame came
 	if (host->login->is_slurm && lost == LOST_NOT && !attempt->talk && is_natural) {
 		attempt->state = ATTEMPT_DOUBTED;
 		hosts_doubt_place(attempt->place, /* begins */ true);
@@ -97,9 +97,9 @@ static void end_attempt(struct host *host, struct host_attempt *attempt, enum lo
 	}
 }
 
-// Slurm signals the processes of a step one after the other, children first: so a shell may go on without its child, and end well, before its
-// worker is told. So for a moment an end is doubted: if Slurm has signalled the worker, too, it says goodbye soon, and its connection ends. Ends the
-// doubted attempt if the worker has outlived it; and as lost, if not.
+// Slurm ends a step by signals to its processes one after the other, children first: so a shell whose child has died may exit with 0 before the
+// worker gets its signal. So the end of a job is doubted for a moment: if Slurm is ending the worker, too, the worker says goodbye soon, and its
+// connection ends. Ends the doubted attempt: as lost if the worker has ended, else as it was reported, once the worker has lived on long enough.
 static void settle_doubt(struct host *host, struct host_attempt *attempt) {
 	uint64_t end = attempt->result.end, leaves = host->hosts->stop_takes + LEAVES_S * NS_PER_S;
 	uint64_t until = end + (uint64_t)OUTLIVES_MS * NS_PER_MS;
@@ -152,7 +152,7 @@ static const struct sshlogin *find_node(struct hosts *hosts, const char *name, c
 	return &node->login;
 }
 
-// Whether another host, one of the binding's if `binding` is not NULL, has not failed.
+// Whether there is another host that has not failed; with `binding`, only the hosts of that binding count.
 static bool has_other_host(const struct host *host, const struct hosts_binding *binding) {
 	bool has = false;
 	for_each_host(host->hosts, other) {
@@ -161,7 +161,7 @@ static bool has_other_host(const struct host *host, const struct hosts_binding *
 	return has && host->hosts->machines == 0;
 }
 
-// Returns the end of the message about a host that has failed: what becomes of its jobs. `reruns`: some ran there, and run again.
+// Returns the end of the message about a host that has failed: what becomes of its jobs. `reruns`: jobs ran there, and will run again.
 static const char *retry_note(const struct host *host, bool reruns) {
 	if (host->state == HOST_ENDED || host->is_removed) {
 		return "";
@@ -203,12 +203,12 @@ static void host_down(struct host *host, const char *why, bool was_up, bool bye)
 	} else if (says) {
 		diag_warn("%s: %s: %s%s", host->login->name, what, buf_str(&cause), next);
 	}
-	wakeup_post(hosts->wake_fd); // it may have been the last host, and the list may have changed
+	wakeup_post(hosts->wake_fd); // the event loop looks whether this was the last host, and whether the list of machines has changed
 }
 
 // ---- turns: only some connections by ssh begin at the same time, because many machines may be behind one gateway ----
 
-// Has those that are next look whether they may begin.
+// Posts the first host of each queue: its next step finds out whether it may begin to connect (may_begin()).
 static void call_next(struct hosts *hosts) {
 	for (size_t i = 0; i < sizeof(hosts->queues) / sizeof(hosts->queues[0]); ++i) {
 		if (!list_is_empty(&hosts->queues[i])) {
@@ -226,9 +226,9 @@ static void end_turn(struct host *host) {
 	}
 }
 
-// Returns 0 if a connection may begin now, or if it is over ssh and the machine's key was not looked up, ssh-keygen may; it counts from then on. Else
-// returns when to ask again (now_ns() time, or TIME_NEVER: when the host is posted). One for which ssh may ask about a key stays the first in its
-// queue until it is answered: so these begin one by one.
+// Returns 0 if the host may begin now: to connect, or if it is not known whether ssh knows its key, to run ssh-keygen. Then the host counts as one
+// that has begun. Else returns when to ask again (now_ns() time, or TIME_NEVER: when the host is posted). A host about whose key ssh may ask the
+// user stays the first of its queue until its connection is answered: so such hosts begin one after the other.
 static uint64_t may_begin(struct host *host) {
 	struct hosts *hosts = host->hosts;
 	struct list *queue = &hosts->queues[host->key == KEY_UNKNOWN];
@@ -243,7 +243,7 @@ static uint64_t may_begin(struct host *host) {
 	if (queue->next != &host->turn) {
 		return TIME_NEVER;
 	}
-	for (struct list *other = hosts->begun.prev; other != &hosts->begun && n < BEGIN_MOST; other = other->prev) { // the youngest first
+	for (struct list *other = hosts->begun.prev; other != &hosts->begun && n < BEGIN_MOST; other = other->prev) { // the last to begin comes first
 		uint64_t aged = list_entry(other, struct host, turn)->begun + BEGIN_S * NS_PER_S;
 		at = ++n == BEGIN_MOST && aged > at ? aged : at;
 	}
@@ -262,8 +262,8 @@ static uint64_t may_begin(struct host *host) {
 
 // ---- what the worker says ----
 
-// Sends the environment that jobs there inherit: over ssh the variables that --env names, by --launch all. A pilot has all of it from srun, with the
-// variables that Slurm adds, such as the number of its job and its devices.
+// Sends the environment that jobs there inherit: over ssh the variables that --env names, with --launch all variables. Sends nothing to a pilot:
+// srun has given it all variables, and those that Slurm adds, such as the number of its job and its devices.
 static void send_env(struct host *host) {
 	FP_CLEANUP(buf_fini) struct buf env = BUF_INIT;
 	bool is_launched = host->login->kind == SSHLOGIN_LAUNCH;
@@ -301,7 +301,7 @@ static void on_hello(void *arg, const struct worker_hello *hello) {
 // Called when the worker refuses attempts for now, because of `why`, while `jobs` run there; or, with `why` NULL, takes them again.
 static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	struct host *host = arg;
-	bool says = why && host->brake.len == 0 && jobs == 0; // once
+	bool says = why && host->brake.len == 0 && jobs == 0; // the message is printed only for the first brake of the host
 	if (why) {
 		buf_reset(&host->brake);
 		buf_add_escaped(&host->brake, why, strlen(why), MESSAGE_MOST);
@@ -318,7 +318,7 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 void hosts_brake_here(struct hosts *hosts, const char *why) {
 	FP_HOLD(&hosts->lock);
 	for_each_host(hosts, host) {
-		if (host->login->kind == SSHLOGIN_LOCAL) { // the list has it once
+		if (host->login->kind == SSHLOGIN_LOCAL) { // true for at most one host of the list
 			on_braked(host, host->used, why);
 		}
 	}
@@ -334,7 +334,7 @@ static int on_program_requested(void *arg, const char *machine, struct buf *ret_
 static void on_started(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
-	host->pause = 0; // only now: if a host connects but can start no job, the pauses before new connections must grow
+	host->pause = 0; // not before a job has started: while a host connects but starts no job, the pauses must grow
 	if (attempt) {
 		attempt->state = ATTEMPT_STARTED;
 		attempt->start = host->now - (ago < host->now ? ago : 0);
@@ -354,7 +354,7 @@ static void on_output(void *arg, struct channel_job *job, unsigned stream, const
 	host_attempt_on_wake(attempt);
 }
 
-// Sets the attempt's times by the clock of this machine. The `started` frame may have been on its way longer than `done`: so the end is at most now.
+// Sets the attempt's times by the clock of this machine. The end is at most now, as the `started` frame may have been on its way longer than `done`.
 static void set_times(const struct host *host, struct host_attempt *attempt, uint64_t wall) {
 	struct result *result = &attempt->result;
 	bool never_started = attempt->start == 0 && result->outcome == OUTCOME_CANCELLED;
@@ -379,9 +379,9 @@ static void on_done(void *arg, const struct channel_job *job, const struct job_e
 	attempt->result = end->result;
 	attempt->error = attempt->talk ? attempt->error : end->error;
 	set_times(host, attempt, result_wall(&end->result));
-	// a worker that got a signal cancels its jobs: they are lost, as if it had died
+	// a worker that got a signal cancels its jobs: these jobs are lost, as if the worker had died
 	bool is_lost = end->result.outcome == OUTCOME_CANCELLED && attempt->order_sent == ORDER_NONE;
-	if (is_lost && host->state != HOST_LOST && !host->login->is_pilot) { // a pilot's end is no surprise
+	if (is_lost && host->state != HOST_LOST && !host->login->is_pilot) { // the end of a pilot is expected, and not reported
 		host->connection->is_leaving = true;
 		host_down(host, "the worker has ended its jobs", /* was_up */ true, /* bye */ false);
 	}
@@ -394,14 +394,14 @@ static void on_bye(void *arg, const char *why) {
 	host_down(host, why, /* was_up */ true, /* bye */ true);
 }
 
-// Called when a job was told to stop, and has not ended in time: ends its attempt here all the same.
+// Called when a job was told to stop, and has not ended in time: ends its attempt here, without waiting for the job any longer.
 static void on_overdue(void *arg, struct channel_job *job) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
 	attempt->result = (struct result){.outcome = attempt->order_sent == ORDER_EXPIRE ? OUTCOME_TIMEOUT : OUTCOME_CANCELLED};
 	set_times(host, attempt, attempt->start ? u64_minus(host->now, attempt->start) : 0);
 	job->owner = NULL;
-	add_stuck(host, 1); // first: its slot is not to be given to another job
+	add_stuck(host, 1); // before the attempt ends, so that its slot is not given to another job
 	end_attempt(host, attempt, LOST_NOT);
 }
 
@@ -436,7 +436,7 @@ static const struct dispatcher_calls dispatcher_calls = {
 
 static char keygen[] = "ssh-keygen";
 
-// Whether the launcher is ssh itself, which asks the user about a key that it does not know, and the key can be looked up.
+// Whether ssh may ask the user about an unknown key (the launcher is ssh itself, and there is a terminal), and the key can be looked up before.
 static bool may_ask(const struct host *host) {
 	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	bool has_terminal = terminal >= 0;
@@ -464,18 +464,18 @@ static void look_up_key(struct host *host) {
 	host_watch(host, &host->end, host->launcher.pidfd, WATCH_READ);
 }
 
-// Reports that the connection to a pilot has ended. Only host_want() opens it again, without a pause.
+// Reports that the connection to a pilot has ended, if the host is a pilot. Only host_want() connects to the pilot again, then without a pause.
 static void report_closed(struct host *host) {
 	if (host->login->is_pilot) {
 		host->wanted = false;
 		host->retry_at = 0;
 		pilots_on_closed(host);
-		wakeup_post(host->hosts->wake_fd); // it may have been the last pilot
+		wakeup_post(host->hosts->wake_fd); // the event loop looks whether this was the last pilot
 	}
 }
 
-// Appends the last lines of the launcher, or if there are none, what the other end wrote before the protocol began: they may say why there is no
-// connection.
+// Appends why there may be no connection: the last lines of the launcher, or if there are none, what the other end wrote before the protocol
+// began.
 static void add_launcher_text(const struct host *host, struct buf *text) {
 	const char *before = host->last_lines[0], *said = host->last_lines[1], *noise = dispatcher_end_noise(host->connection);
 	if (said[0]) {
@@ -495,7 +495,7 @@ static void disconnect(struct host *host) {
 	close_watched(host, &host->out, &host->launcher.out_fd);
 	close_watched(host, &host->err, &host->launcher.err_fd);
 	close_watched(host, &host->in, &host->launcher.in_fd);
-	// a launcher that still connects does not notice that its pipes are closed
+	// a launcher that is still connecting does not notice that its pipes are closed: so waiting for its end would be in vain
 	uint64_t grace = is_wanted || host->connection->is_up ? (uint64_t)END_GRACE_MS * NS_PER_MS : 0;
 	launcher_end(&host->launcher, host->now + grace);
 	host_watch(host, &host->end, host->launcher.pidfd, WATCH_READ);
@@ -511,7 +511,7 @@ static void connection_lost(struct host *host) {
 		add_launcher_text(host, &text);
 	}
 	if (!host->hosts->closing && (host->wanted || !host->login->is_pilot) && (was_up || !bye)) {
-		host_down(host, buf_str(&text), was_up, bye); // first, so that it gets no more attempts
+		host_down(host, buf_str(&text), was_up, bye); // before its jobs are lost, so that the host gets no more attempts
 	}
 	channel_break(&host->connection->channel, buf_str(&text));
 	dispatcher_end_lose_jobs(host->connection);
@@ -523,7 +523,7 @@ static void connection_lost(struct host *host) {
 	host->phase = CONNECTION_KILLED;
 }
 
-// Goes on to end the launcher, or ssh-keygen.
+// Makes the next step to end the launcher, or ssh-keygen: looks whether it has ended, or signals it.
 static void end_launcher(struct host *host) {
 	host_watch(host, &host->end, host->launcher.pidfd, WATCH_NOT); // before the pidfd is closed, whose number another thread may get
 	bool is_reaped = launcher_reap(&host->launcher, host->now);
@@ -572,7 +572,7 @@ static void connect(struct host *host) {
 	random_bytes(random, sizeof(random));
 	snprintf(mark, sizeof(mark), "%016llx%016llx", ull(random[0]), ull(random[1]));
 	host->connection = dispatcher_end_new(&dispatcher_calls, host, mark, host->now);
-	host->connection->channel.waits_for_greeting = host->login->is_pilot; // its launcher may wait in a queue
+	host->connection->channel.waits_for_greeting = host->login->is_pilot; // the request for a pilot may wait long in Slurm's queue
 	host->phase = CONNECTION_BEGUN;
 	host_watch(host, &host->out, host->launcher.out_fd, WATCH_READ);
 	host_watch(host, &host->err, host->launcher.err_fd, WATCH_READ);
@@ -632,7 +632,7 @@ static bool receive(struct host *host) {
 
 // ---- a step ----
 
-// A worker enforces the timeouts of its jobs itself. If it has not done so, it may have died: then the attempt is expired from here.
+// Orders the worker to end an attempt whose timeout has passed: the worker should have done so itself, but may have stopped or died.
 static void check_deadline(struct host *host, struct host_attempt *attempt) {
 	if (attempt->state != ATTEMPT_STARTED || attempt->config->timeout == 0 || attempt->order != ORDER_NONE) {
 		return;
@@ -645,7 +645,7 @@ static void check_deadline(struct host *host, struct host_attempt *attempt) {
 	}
 }
 
-// With `begins`, sends the attempt, which waits. Sends what the attempt's thread has left for the worker, such as an order to stop.
+// With `begins`, first sends the attempt itself, which was waiting. Sends what there is for the worker: acknowledgements, frames, an order to stop.
 static void send_attempt(struct host *host, struct host_attempt *attempt, bool begins) {
 	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
 	struct channel *channel = &host->connection->channel;
@@ -696,7 +696,7 @@ static void serve_input(struct host *host, struct host_attempt *attempt) {
 static void process_attempts(struct host *host) {
 	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
 		check_deadline(host, attempt);
-		// a worker that leaves still takes the files of its last jobs
+		// a worker that takes no more jobs still transfers the files of its last jobs
 		bool takes = takes_attempts(host) || (attempt->talk && host->phase == CONNECTION_BEGUN && host->connection->is_up);
 		bool waits = attempt->state == ATTEMPT_WAITING;
 		if (attempt->state == ATTEMPT_DOUBTED) {
@@ -721,7 +721,7 @@ static void serve_connection(struct host *host) {
 	}
 	if (broken || channel_why(&host->connection->channel)) {
 		if (host->launcher.err_fd >= 0) {
-			read_launcher_errors(host); // which may say why the connection has ended
+			read_launcher_errors(host); // the launcher may have written why the connection has ended
 			end_launcher_line(host);
 		}
 		disconnect(host);
@@ -742,7 +742,7 @@ static ssize_t write_program(struct host *host) {
 	return result;
 }
 
-// Writes the frames that wait to be sent. If the jobs are to be suspended, it tells the worker so first; hosts_suspend() waits for that.
+// Writes the frames that wait to be sent. If the jobs are to be suspended or resumed, first queues a frame that tells the worker so.
 static void write_frames(struct host *host) {
 	struct hosts *hosts = host->hosts;
 	if (hosts->suspending != host->connection->channel.is_suspended) {
@@ -778,12 +778,12 @@ static void release_worker(struct host *host) {
 	}
 }
 
-// Connects if that is wanted and its time has come. Returns when to look again.
+// Connects to the host if it is wanted, and the pause after the last connection is over. Returns when to call it again.
 static uint64_t connect_if_due(struct host *host) {
 	if (!host->wanted) {
 		end_turn(host);
 		host->retry_at = host->pause = 0; // the next connection is not delayed by earlier failures
-		report_closed(host); // it may be a pilot that was not wanted any more before it began to connect
+		report_closed(host); // the host may be a pilot that was requested, and was cancelled before it began to connect
 		return TIME_NEVER;
 	}
 	if (atomic_load_relaxed(&host->hosts->ending) != HOSTS_RUN) {
@@ -807,7 +807,7 @@ static uint64_t connect_if_due(struct host *host) {
 	return host->retry_at;
 }
 
-// Goes on to close the connection for good. Returns when to go on.
+// Makes the next step to close the connection for good. Returns when to call it again.
 static uint64_t close_step(struct host *host) {
 	if (is_connected(host)) {
 		disconnect(host);
@@ -818,7 +818,7 @@ static uint64_t close_step(struct host *host) {
 	return host->phase == CONNECTION_NONE ? TIME_NEVER : host->launcher.until;
 }
 
-// Once the time is over in which attempts wait for hosts that are being connected: these attempts take what there is. Returns when that time is over.
+// If the time is over in which attempts wait for hosts that are being connected, lets these attempts take other hosts. Returns when that time ends.
 static uint64_t end_spread(struct hosts *hosts, uint64_t now) {
 	if (hosts->spread_until > 0 && now >= hosts->spread_until) {
 		hosts->spread_until = 0;
@@ -839,7 +839,7 @@ uint64_t host_step(struct host *host) {
 	}
 	uint64_t due = host->phase == CONNECTION_NONE ? connect_if_due(host) : TIME_NEVER;
 	host->next_deadline = TIME_NEVER;
-	if (host->phase != CONNECTION_ENDING) { // while it is not known how the launcher ends, attempts wait
+	if (host->phase != CONNECTION_ENDING) { // in this phase attempts wait until it is known how the launcher ends
 		process_attempts(host);
 	}
 	if (is_connected(host)) {

@@ -1,7 +1,7 @@
 // The command of an attempt on another machine: what the connections' thread and the threads of the pool that resume the attempt leave for each other.
 //
-// A timeout, a cancel and a kill reach the step of the attempt that is under way as an order to its worker (enum attempt_order), and then it ends
-// early. A suspended worker stops the command; files go on.
+// A timeout, a cancel or a kill is sent to the worker as an order (enum attempt_order), which ends the present step of the attempt early. While a
+// worker is suspended, the command is stopped, but the transfer of files goes on.
 
 #include "hosts/hosts_internal.h"
 
@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// What neither launchers nor jobs on other machines get. The cookie marks processes to be killed when this run dies: a launcher ends with its
-// connection, and remote jobs are their worker's. A fairpar in a job there must not look for a socket of this machine.
+// Variables that neither launchers nor jobs on other machines get. The cookie marks processes to be killed when this run dies: but a launcher ends
+// with its connection, and a worker ends its own jobs. The other two name sockets of this machine, which a fairpar in a job there must not look for.
 char *const hosts_withheld[] = {"FAIRPAR_COOKIE", "FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL};
 
 enum { IN, MORE, NFDS };
@@ -49,8 +49,8 @@ bool host_submit(struct host_attempt *attempt, struct file_talk *talk, bool is_c
 		attempt->state = ATTEMPT_WAITING;
 		attempt->order = attempt->order_sent = ORDER_NONE;
 		attempt->start = 0;
-		attempt->taken = 0; // of the command's output, which may have ended before all of it was acknowledged
-		buf_reset(&attempt->outbox); // of the last step
+		attempt->taken = 0; // the step before may have ended before all of its output was acknowledged
+		buf_reset(&attempt->outbox); // drops frames of the step before
 		attempt->number = ++host->last_number;
 		list_push_back(&host->attempts, &attempt->link);
 		host_post(host);
@@ -60,7 +60,7 @@ bool host_submit(struct host_attempt *attempt, struct file_talk *talk, bool is_c
 
 // ---- RUN ----
 
-// Opens the input: that of the attempt, or a pipe that fill_input() fills. Returns 0, or -1 with errno.
+// Opens the command's input: the file that the attempt has as its input, or a pipe that fill_input() fills. Returns 0, or -1 with errno.
 static int open_input(struct host_attempt *attempt) {
 	const struct child_config *config = attempt->config;
 	attempt->input[IN] = (struct pollfd){.fd = -1};
@@ -76,7 +76,7 @@ static int open_input(struct host_attempt *attempt) {
 	return config->stdin_fd >= 0 && attempt->in_fd < 0 ? -1 : 0;
 }
 
-// Writes to the input's pipe what there is and what it takes.
+// Writes into the input's pipe as much of the input as there is now and as the pipe takes.
 static void fill_input(struct host_attempt *attempt) {
 	while (poll(attempt->input, NFDS, 0) > 0) {
 		stdin_pipe_fill(attempt->config->stdin_writer, &attempt->input[IN], &attempt->input[MORE]);
@@ -91,11 +91,11 @@ static void fill_input(struct host_attempt *attempt) {
 // Passes on output that has come from a stream. If nobody reads it any more, the worker is to be told so.
 static void pass_on(struct host_attempt *attempt, enum child_stream stream, const struct buf *bytes) {
 	const struct output_reader *reader = attempt->config->output_reader;
-	struct hosts *hosts = attempt->host->hosts; // whose pool is there as long as there are attempts
+	struct hosts *hosts = attempt->host->hosts; // the pool of the hosts exists as long as there are attempts
 	if (bytes->len > 0 && reader) {
 		reader->take(reader->arg, stream, bytes->data, bytes->len);
 	} else if (bytes->len > 0 && !attempt->is_shut[stream]) { // --ungroup
-		pool_add_threads(hosts->pool, 1); // who reads fairpar's output may be slow, or wait for another job
+		pool_add_threads(hosts->pool, 1); // write_all() may wait long: the reader of the output may be slow, or wait for another job
 		attempt->is_shut[stream] = write_all((int)stream + 1, bytes->data, bytes->len) != 0;
 		pool_add_threads(hosts->pool, -1);
 		if (attempt->is_shut[stream]) {

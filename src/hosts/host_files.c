@@ -1,7 +1,7 @@
 // An attempt on another machine, as a sequence of steps. A step does on a thread of the pool what may wait for the disk, and never waits for the
 // machine: the attempt is resumed (pool_resume()) when its connection has something for it.
 //
-//   BASE    the base files of the machine are transferred, by its first attempt; the others wait for these
+//   BASE    the first attempt on the machine transfers the base files; other attempts there wait for this
 //   GO      the files of the job are transferred (--transferfile)
 //   RUN     the command runs (host_attempt.c)
 //   COME    its files are fetched (--return), and removed there (--cleanup)
@@ -62,14 +62,14 @@ struct transfer {
 	struct host *host;
 	const char *dir;               // the work dir there, or NULL: the directory of the worker
 	struct buf goes;               // borrowed: paths of files to copy there; the first failure ends the copying
-	struct buf comes;              // borrowed: paths of files to fetch from there; after a failure the others are still fetched
+	struct buf comes;              // borrowed: paths of files to fetch from there; if one fails, the other files are still fetched
 	bool may_lack;                 // a file of `comes` that does not exist is no failure: the job that should have made it has failed
 	struct buf *went, *came;       // get the paths of `goes` and `comes` that were copied whole, in no shared directory: they may be removed there
-	bool removes;                  // at the end, removes there the files in `went`, and if nothing has failed those in `came`; then directories above
-	                               // them that are empty, up to but not including the work dir. A path that is a directory stays
+	bool removes;                  // at the end, the files in `went` are removed there, and if nothing has failed those in `came`; then directories
+	                               // above these files that are empty, but not the work dir. Paths that are themselves directories stay
 	bool removes_dir;              // at the end, removes the work dir with its contents, if nothing has failed
 	struct buf *why;               // gets the names of files that could not be copied, and the causes; empty at first
-	// GOING -all of `goes`-> COMING -all of `comes`-> ENDED: "last" is said        GOING -one fails-> ENDED
+	// GOING -all of `goes` are copied-> COMING -all of `comes` are fetched-> ENDED: the last item was sent       GOING -a file fails-> ENDED
 	enum { GOING, COMING, ENDED } state;
 	size_t at;                     // the offset of the present path in `goes` or `comes`
 	struct file_copy *copy;        // of the present path, or NULL
@@ -86,7 +86,7 @@ static void transfer_free(struct host_attempt *attempt) {
 	attempt->transfer = NULL;
 }
 
-// The present path is done, or cannot be begun because of `error`.
+// Ends the present path, which was copied, or which cannot be begun because of `error`.
 static void end_path(struct transfer *transfer, const char *path, const char *error) {
 	struct file_copy *copy = transfer->copy;
 	bool goes = transfer->state == GOING;
@@ -105,7 +105,7 @@ static void end_path(struct transfer *transfer, const char *path, const char *er
 		buf_add(done, path, strlen(path) + 1);
 	}
 	if (copy) {
-		file_copy_give(copy, &transfer->out); // tells the worker that the copy is over
+		file_copy_give(copy, &transfer->out); // the last frames tell the worker that the copy is over
 	}
 	file_copy_free(copy);
 	transfer->copy = NULL;
@@ -214,8 +214,8 @@ static void send_files(void *arg, struct buf *frames, const char *why) {
 	host_post(attempt->host);
 }
 
-// Begins the transfer (copied). A transfer that only removes works also while jobs are being ended. Returns false if there is nothing to do, or if
-// the transfer is refused, with attempt->result.
+// Begins the transfer that `of` describes; `of` is copied. A transfer that only removes files is made even while jobs are being ended. Returns false
+// if there is nothing to do, or the transfer is refused: attempt->result says which.
 static bool transfer_begin(struct host_attempt *attempt, const struct transfer *of) {
 	bool only_removes = of->goes.len == 0 && of->comes.len == 0;
 	attempt->result = (struct result){.outcome = OUTCOME_OK};
@@ -246,7 +246,7 @@ static bool transfer_step(struct host_attempt *attempt, const struct transfer *o
 		return false;
 	}
 	mutex_lock(lock);
-	list_remove(&attempt->woken); // for good, as the attempt has ended
+	list_remove(&attempt->woken); // nothing adds the attempt again, as its step has ended
 	mutex_unlock(lock);
 	if (is_done(&attempt->result)) {
 		buf_adds(transfer->why, transfer->state != ENDED ? "the worker has ended the transfer" : "");
@@ -256,8 +256,8 @@ static bool transfer_step(struct host_attempt *attempt, const struct transfer *o
 	return true;
 }
 
-// Returns the directory of a job there, or NULL for the worker's. `dir` is that of --workdir or the manifest, or NULL. With --launch the job has
-// the directory that it would have here; else "." is this directory, relative to the login directory if it is below.
+// Returns the directory of a job there, or NULL for the worker's. `dir` is the directory of --workdir or the manifest, or NULL. With --launch the job
+// gets the directory that it would have here. Else "." means this process's directory, taken relative to the login directory if it is below $HOME.
 static const char *find_dir(const struct host *host, const char *dir) {
 	const struct hosts *hosts = host->hosts;
 	if (host->login->kind == SSHLOGIN_LAUNCH) {
@@ -348,7 +348,7 @@ static bool step_come(struct host_attempt *attempt) {
 	const struct options *options = attempt->host->hosts->options;
 	struct result *result = &attempt->ended;
 	bool is_good = result->outcome == OUTCOME_OK;
-	// removes the job's files there (--cleanup), but not those to be fetched if one of these could not be
+	// with --cleanup this also removes the job's files there; but if a file could not be fetched, the files of --return stay there
 	if (!transfer_step(attempt, &(struct transfer){
 		.dir = attempt->dir, .comes = files->come, .may_lack = !is_good, .went = &files->went, .came = &files->came,
 		.removes = options->cleans_up, .removes_dir = options->cleans_up && options->own_workdir, .why = &files->why,
@@ -362,7 +362,7 @@ static bool step_come(struct host_attempt *attempt) {
 	} else if (fetched->outcome == OUTCOME_FAILED && is_good) {
 		result->outcome = OUTCOME_FAILED;
 		result->exit_code = 1;
-	} else if (fetched->outcome != OUTCOME_OK && fetched->outcome != OUTCOME_FAILED) { // it was cut off
+	} else if (fetched->outcome != OUTCOME_OK && fetched->outcome != OUTCOME_FAILED) { // the transfer was cut off
 		result->outcome = fetched->outcome;
 		attempt->step = STEP_REMOVE;
 	}

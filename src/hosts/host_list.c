@@ -36,7 +36,7 @@ void hosts_free_lists(struct hosts *hosts) {
 	}
 }
 
-// Makes the new host of the list, and connects to it.
+// Makes a host for a machine that is new in the list, and connects to the host.
 static void add_host(struct hosts *hosts, const struct sshlogin *login) {
 	char *error;
 	struct host *host = host_new(hosts, login, &error);
@@ -50,7 +50,7 @@ static void add_host(struct hosts *hosts, const struct sshlogin *login) {
 	host_connect(host);
 }
 
-// Applies the list to a host: it stays, leaves or comes back, with the number of slots of the list. With the lock.
+// Applies the list to a host: the host stays, leaves or comes back, with the number of slots that the list says. With the lock.
 static void update_host(struct host *host, const struct sshlogins *logins) {
 	const struct sshlogin *login = sshlogins_find(logins, host->login->name);
 	bool had_left = host->is_removed;
@@ -77,7 +77,7 @@ static void reload_list(struct hosts *hosts) {
 		free(error);
 		return;
 	}
-	for (size_t i = 0; i < list->logins.n; ++i) { // before any host leaves: it may be the last one
+	for (size_t i = 0; i < list->logins.n; ++i) { // new hosts come before others leave, so that there always is a host
 		if (!find_host(hosts, list->logins.logins[i].name)) {
 			add_host(hosts, &list->logins.logins[i]);
 		}
@@ -100,5 +100,5 @@ void hosts_refresh_list(struct hosts *hosts) {
 	if (options_hosts_changed(hosts->options)) {
 		reload_list(hosts);
 	}
-	atomic_store_release(&hosts->next_list_check, now_ns() + CHECK_INTERVAL_S * NS_PER_S); // pairs with the exchange of the next one
+	atomic_store_release(&hosts->next_list_check, now_ns() + CHECK_INTERVAL_S * NS_PER_S); // pairs with the exchange in the next call
 }

@@ -87,7 +87,7 @@ const char *host_loans_wanted(void *arg FP_UNUSED, struct channel_job *job, uint
 static void end_loan(struct hosts_loan *loan) {
 	list_remove(&loan->link);
 	atomic_store(&loan->is_over, true);
-	if (loan->request.worker) { // else its item is still queued
+	if (loan->request.worker) { // NULL while the loan's item is still queued
 		pool_resume(loan->request.worker);
 	}
 }

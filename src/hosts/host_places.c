@@ -16,7 +16,7 @@ static unsigned free_slots(const struct host *host) {
 	return host->slots > host->used ? host->slots - host->used : 0;
 }
 
-// Keeps the list of the hosts with free slots, after these have changed. With the lock.
+// Updates the list of the hosts with free slots, after the free slots of this host have changed. With the lock.
 static void note_free(struct host *host) {
 	if (free_slots(host) == 0) {
 		list_remove(&host->open);
@@ -60,7 +60,7 @@ static bool is_coming(const struct host *host) {
 	return host->state == HOST_CONNECTING && !host->login->is_pilot && !host->was_up && !host->is_removed;
 }
 
-// How often the job was tried on the host, of those it may use, with the fewest tries: only such hosts are accepted, as in GNU parallel's --retries.
+// Returns the fewest tries of the job on any host that it may use. Only hosts with so few tries are accepted, as with --retries of GNU parallel.
 static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_request *request) {
 	unsigned fewest = UINT_MAX;
 	if (!request->tries || request->tries->n == 0) {
@@ -93,8 +93,8 @@ static bool is_reserved(const struct host *host, const struct hosts_request *req
 	return is;
 }
 
-// Whether the attempt is to wait for other hosts rather than take a slot of `best`. At first, hosts that are being connected count as if they had as
-// many slots, and attempts that wait for them as if each had one of these, unless there is work for all slots. With the lock.
+// Whether the attempt is to wait for hosts that are being connected, rather than take a slot of `best`: if `best` has more jobs now than each of
+// these hosts will get from the attempts that wait for them already, and there is not enough work to fill the slots of all. With the lock.
 static bool waits_for_others(struct hosts *hosts, const struct host *best, const struct hosts_request *request) {
 	unsigned coming = 0, others = 0;
 	if (hosts->spread_until == 0) {
@@ -113,8 +113,8 @@ static bool waits_for_others(struct hosts *hosts, const struct host *best, const
 	return best->used > others / coming && pool_demand(hosts->pool, coming * best->slots) < coming * best->slots;
 }
 
-// Of the hosts that have enough free slots and are not reserved for another attempt, returns the one with the greatest share of free slots; or
-// NULL, also if the attempt is to wait for hosts that are being connected. With the lock.
+// Among the hosts that have enough free slots and are not reserved for another attempt, returns the host with the greatest share of free slots.
+// Returns NULL if there is no such host, or the attempt is to wait for hosts that are being connected. With the lock.
 static struct host *choose(struct hosts *hosts, struct hosts_request *request) {
 	struct host *best = NULL;
 	request->fewest = fewest_tries(hosts, request);
@@ -132,8 +132,8 @@ static struct host *choose(struct hosts *hosts, struct hosts_request *request) {
 	return request->is_spread ? NULL : best;
 }
 
-// Reserves a host for an attempt that needs several slots. Without that, attempts that need one slot would always be first. Returns whether the host
-// that was reserved before is free for others now. With the lock.
+// Reserves a host for an attempt that needs several slots. Otherwise attempts that need one slot would always take the slots first. Returns whether a
+// host that was reserved for the attempt before is now free for other attempts. With the lock.
 static bool reserve_host(struct hosts *hosts, struct hosts_request *request) {
 	const struct host *before = request->reserved, *best = NULL;
 	if (before && before->slots > 0 && accepts(before, request)) {
@@ -157,7 +157,7 @@ static const struct sshlogin *find_unreachable(const struct hosts *hosts, const 
 		if (may_use(host, request)) {
 			bool is_unreachable = host->state == HOST_UNREACHABLE || host->state == HOST_ENDED;
 			if (!host->is_removed && (!is_unreachable || (host->was_up && hosts->machines == 0))) {
-				return NULL; // it may come back
+				return NULL; // the host may still be connected
 			}
 			gone = gone ? gone : host->login;
 		}
@@ -205,7 +205,7 @@ static bool answer(struct hosts *hosts, struct hosts_request *request) {
 		host->used += request->place.width;
 		note_free(host);
 		if (!request->place.is_remote && options_watch_machine(hosts->options)) {
-			host->state = HOST_HELD; // until hosts_brake_here(): the load does not show it yet
+			host->state = HOST_HELD; // until hosts_brake_here(), because the load does not show the new job yet
 		}
 	} else if (request->binding && (request->gone = find_unreachable(hosts, request))) {
 		request->answer = HOSTS_UNREACHABLE;
@@ -216,14 +216,14 @@ static bool answer(struct hosts *hosts, struct hosts_request *request) {
 }
 
 void hosts_answer_requests(struct hosts *hosts) {
-	bool again; // others may take slots that were kept free for a request that was answered
+	bool again; // look at all requests again, because some may now take slots that were kept free for a request that was answered
 	do {
 		again = false;
 		list_for_each_entry(&hosts->requests, struct hosts_request, request, link) {
 			if (answer(hosts, request)) {
 				again = again || lends_slot(request) || request->reserved;
 				hosts_withdraw_request(hosts, request);
-				pool_resume(request->worker); // the last use of the request
+				pool_resume(request->worker); // from now on the request may be gone
 			} else if (needs_several(request)) {
 				again = reserve_host(hosts, request) || again;
 			}
@@ -243,7 +243,7 @@ bool hosts_request_place(struct hosts *hosts, struct hosts_request *request) {
 		hosts_starving(hosts);
 	}
 	if (needs_several(request)) {
-		(void)reserve_host(hosts, request); // none was reserved before
+		(void)reserve_host(hosts, request); // no host was reserved before, so none becomes free
 	}
 	return false;
 }
@@ -300,7 +300,7 @@ void host_set_slots(struct host *host) {
 
 void host_release_removed(struct host *host) {
 	if (host->is_removed && host->is_served && host->used == 0 && (host->hosts->options->nbasefiles == 0 || !host->hosts->options->cleans_up)) {
-		host_want(host, false); // else its files are still to be removed, when the run ends
+		host_want(host, false); // with base files to remove, the worker is needed until the run ends
 	}
 }
 
@@ -341,7 +341,7 @@ void hosts_lend_place(struct hosts *hosts, const struct hosts_place *place, bool
 }
 
 void hosts_doubt_place(const struct hosts_place *place, bool begins) {
-	lend_place(place, begins); // it is released soon after
+	lend_place(place, begins); // the place is released soon after the doubt ends
 	add_slots(place->host->hosts, begins ? (int)place->width : -(int)place->width);
 }
 

@@ -12,22 +12,22 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { THREADS = 4 };  // of the pool, that take turns on what is to be done here for jobs on other machines
-enum { FDS_OF_RUN = 64, FDS_OF_HOST = 4, FDS_OF_PIPE = 3, FDS_OF_FILES = 2 }; // descriptors: RUN for all the rest, PIPE and FILES for a job
+enum { THREADS = 4 };  // threads of the pool that do what is to be done here for all jobs on other machines
+enum { FDS_OF_RUN = 64, FDS_OF_HOST = 4, FDS_OF_PIPE = 3, FDS_OF_FILES = 2 }; // descriptors for the run, each host, each job's pipe or files
 enum {
 	SUSPEND_WAIT_S = 1, NAMES_SHOWN = 3,
 	SPREAD_S = 1,         // the first jobs are spread over machines that have not answered yet
-	KILL_GRACE_MS = 2000, // for jobs on other machines, after HOSTS_KILL
+	KILL_GRACE_MS = 2000, // time that jobs on other machines have to end after HOSTS_KILL
 };
 
 // ---- attempts ----
 
-// An order to attempts on all machines that have none as strong. Only ORDER_KILL is for clean-ups, too.
+// An order to the attempts on all machines. An attempt that has an equal or a stronger order ignores it; clean-ups obey only ORDER_KILL.
 struct order {
 	enum attempt_order how;
-	enum hosts_ending ending;      // the least that hosts.ending is to be
-	const void *origin;            // only to the attempt of this origin; or NULL
-	uint64_t limit, now, due;      // ORDER_EXPIRE: only to attempts that have run for `limit`; `due`: when the next one will have
+	enum hosts_ending ending;      // hosts.ending is raised to this
+	const void *origin;            // the order is only for the attempt of this origin; or NULL
+	uint64_t limit, now, due;      // ORDER_EXPIRE: only for attempts that have run for `limit`; `due`: when the next one will have
 };
 
 static void give_order(struct order *order, struct host_attempt *attempt) {
@@ -92,7 +92,7 @@ void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_vi
 				grow_array(&views, &cap, n + 1, sizeof(*views));
 				views[n++] = (struct child_view){
 					.pid = (pid_t)attempt->pid,
-					.host = host->node->name, // which lives as long as the run
+					.host = host->node->name, // the name lives as long as the run
 					.start = attempt->start,
 					.label = xstrdup(attempt->config->label ? attempt->config->label : ""), // the job may end while it is printed
 					.last = output_reader_last_line(attempt->config->output_reader),
@@ -347,7 +347,7 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wak
 	if (hosts->machines == 0) {
 		pool_add_slots(pool, -(int)slots);
 	}
-	fit_descriptors(hosts); // before there are threads
+	fit_descriptors(hosts); // before any thread is started
 	if (connections_open(hosts, host_step) != 0) {
 		return diag_error("cannot start a thread for connections: %s", strerror(errno));
 	}

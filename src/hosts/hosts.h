@@ -1,8 +1,8 @@
-// The slots of a run on several machines: which attempt runs where, and the result of one whose machine is lost.
+// The slots of a run on several machines: which attempt runs where, and the result of an attempt whose machine is lost.
 //
 // A place is one or several slots of one host. An attempt gets its place before its command is built, because the command may name the host. At
-// a place on this machine (`:`) it then runs as a child process, by child_run(). On another machine it is a state of the connection, which
-// hosts_begin() makes and hosts_step() takes further: no thread waits for it. The item of the pool that does the job is pending meanwhile
+// a place on this machine (`:`) the attempt then runs as a child process, by child_run(). On another machine, hosts_begin() begins the attempt, and
+// each call of hosts_step() makes its next step; no thread waits for the attempt. Between the steps the pool's item that does the job is pending
 // (WORK_PENDING), and is resumed (pool_resume()) for the next step.
 
 #pragma once
@@ -39,8 +39,8 @@ struct hosts_place {
 	                              // shares this one's file system (--launch, --slurm, `:`)
 };
 
-// Takes the machines that the options name, without connecting to them. *ret_hosts stays NULL, with 0, if there is no other machine. Returns
-// 0, or -1 after a message; the caller frees *ret_hosts with hosts_close() in both cases. `options` and `context` are borrowed until then;
+// Makes *ret_hosts of the machines that the options name, without connecting to them; NULL if there is no other machine. Returns 0,
+// or -1 after a message; the caller frees *ret_hosts with hosts_close() in both cases. `options` and `context` are borrowed until then;
 // `context`, which jobs inherit, is not read before hosts_attach(). `here`: the number of slots of this machine.
 int hosts_open(const struct options *options, const struct context *context, unsigned here, struct hosts **ret_hosts);
 
@@ -57,10 +57,10 @@ void hosts_detach(struct hosts *hosts);
 // An estimate of the number of slots of all hosts, for the time before they are connected.
 unsigned hosts_estimate_slots(const struct hosts *hosts);
 
-// The number of slots of this machine, as a nested run there sees it.
+// The number of slots of this machine that a fairpar in a job on this machine may use.
 unsigned hosts_slots_here(const struct hosts *hosts);
 
-// Where the attempts of a job have run: one entry for each attempt.
+// The machines on which the attempts of a job have run: one entry for each attempt.
 struct hosts_tries {
 	const struct sshlogin **logins; // the logins are borrowed, the array is owned by the job
 	size_t n, cap;
@@ -74,53 +74,53 @@ enum hosts_answer {
 
 // What place an attempt needs, and what it gets. The owner zeroes it and sets the first fields.
 struct hosts_request {
-	struct worker *worker;           // its item is resumed when the answer has come
-	unsigned width;                  // slots; on a host that has fewer, all of them
+	struct worker *worker;           // the item of this worker is resumed when the answer has come
+	unsigned width;                  // number of slots; on a host that has fewer, the attempt gets all of them
 	const struct hosts_tries *tries; // prefer the hosts on which the job was tried least often; or NULL
-	struct hosts_binding *binding;   // only on these hosts; or NULL: on any
-	const struct host *only;         // only on this host; or NULL
+	struct hosts_binding *binding;   // the place must be on one of these hosts; NULL: on any host
+	const struct host *only;         // the place must be on this host; or NULL
 	bool is_alone;                   // the place is all slots of the host, so that nothing else runs there
 	// the answer
 	enum hosts_answer answer;
 	struct hosts_place place;        // HOSTS_PLACE: given back by hosts_release_place()
 	const struct sshlogin *gone;     // HOSTS_UNREACHABLE: one of the hosts
-	// while it waits, under the lock of the hosts
-	struct list link;                // of hosts.requests
+	// while the request waits, under the lock of the hosts
+	struct list link;                // link in hosts.requests
 	unsigned fewest;                 // the attempt accepts only hosts on which its job was tried at most this often
-	bool is_spread;                  // it waits for hosts that are being connected
-	const struct host *reserved;     // it waits for several slots of this host, which nobody else gets meanwhile; or NULL
+	bool is_spread;                  // the attempt waits for hosts that are being connected
+	const struct host *reserved;     // the attempt waits for several slots of this host, which no other attempt gets meanwhile; or NULL
 };
 
-// Reads the list of machines again if one of its files may have changed, at most once a second; the other calls cost one now_ns(). Any
-// thread, before a place is taken, and after one is given back.
+// Reads the list of machines again if one of its files may have changed, at most once a second; any other call is cheap. To be called
+// before a place is taken, and after a place is given back. Any thread.
 void hosts_refresh_list(struct hosts *hosts);
 
-// Requests a place. Returns true if the answer is there; false if the request has to wait until a slot is free or the run is being ended: then the
-// answer is there when the worker is resumed. Until then the request stays where it is. While it waits, an attempt that may use only some hosts
-// lends its slot of the pool to others.
+// Requests a place. Returns true if the request is answered. Returns false if it has to wait until slots are free or the run is being ended: then
+// the worker is resumed when the request is answered, and until then `request` must not be moved or freed. While an attempt waits that may use
+// only some hosts, it lends its slot of the pool to other attempts.
 bool hosts_request_place(struct hosts *hosts, struct hosts_request *request) FP_NODISCARD;
 // Returns whether the request that had to wait is answered. A worker may be resumed before that, because of its item's previous attempt.
 bool hosts_have_answered(struct hosts *hosts, const struct hosts_request *request);
 void hosts_release_place(struct hosts *hosts, const struct hosts_place *place);
 
-// The attempt at that place, which is on this machine, lends its slots to others, or (`lends` false) uses them again, even if all are in use.
+// The attempt at that place, on this machine, lends its slots to other attempts; or (`lends` false) takes them back, even if others use them.
 void hosts_lend_place(struct hosts *hosts, const struct hosts_place *place, bool lends);
 
-// Makes an attempt at that place, which is on another machine, for the running item of the worker. `place` and `config` are borrowed until its end.
-// hosts_step() follows at once, and then each time that the worker is resumed: it returns true when the attempt has ended, has freed it, and has
-// filled in the rest as child_run() does; config->started() and the output reader are called by these steps. --transferfile and --return belong to
-// the attempt.
+// hosts_begin() makes an attempt at that place, on another machine, for the running item of the worker. `place` and `config` are borrowed until its
+// end. The caller then calls hosts_step(), and again each time that the worker is resumed, until it returns true: then the attempt has ended and is
+// freed, and *ret_result and *ret_error are set as by child_run(). hosts_step() also calls config->started() and the output reader, and copies the
+// files of --transferfile and --return.
 struct host_attempt *hosts_begin(const struct hosts_place *place, const struct child_config *config, struct worker *worker);
 bool hosts_step(struct host_attempt *attempt, struct result *ret_result, struct spawn_error *ret_error) FP_NODISCARD;
 
 // A slot that the run lends to the fairpars in a job, beyond the slot of that job, as an item of the job's batch: on the machine of the job.
 struct hosts_loan {
 	struct hosts_request request;
-	atomic_bool is_over;             // the slot is not needed any more, because it is back or the attempt has ended; the item is resumed then
+	atomic_bool is_over;             // the slot is back, or the attempt has ended: the slot is not needed any more, and the item is resumed
 	// under the lock of the hosts
-	struct list link;                // of the loans of the attempt
-	struct host_attempt *attempt;    // on another machine; else NULL
-	bool is_lent;                    // the other machine was told
+	struct list link;                // link in the list of the attempt's loans
+	struct host_attempt *attempt;    // the attempt of the job, on another machine; NULL: the job is on this machine
+	bool is_lent;                    // the other machine was told that the slot is lent
 };
 
 // Returns how many slots the fairpars in the attempt's job want since the last call. To be called after hosts_step() has returned false.
@@ -134,20 +134,20 @@ bool hosts_loan_begin(struct hosts *hosts, struct hosts_loan *loan, struct worke
 void hosts_lend(struct hosts *hosts, struct hosts_loan *loan);
 void hosts_loan_close(struct hosts *hosts, struct hosts_loan *loan);
 
-// These four do for attempts on other machines what children_terminate(), children_kill(), children_cancel() and children_expire()
-// (process/child.h) do for attempts here: begin to end all, and refuse new ones; kill all, and refuse new ones; begin to end the attempt whose
-// config->origin is `origin`; begin to end those that have run for `limit` nanoseconds. But for hosts_kill(), they spare an attempt while it only
-// removes its files. They are called from the event loop, and do not wait. NULL-safe.
+// For attempts on other machines, hosts_terminate() begins to end all and refuses new ones; hosts_kill() kills all and refuses new ones;
+// hosts_cancel() begins to end the attempt whose config->origin is `origin`; hosts_expire() begins to end those that have run for `limit`
+// nanoseconds, and returns when the next one will have. Only hosts_kill() ends attempts that are just removing their files. All are called from
+// the event loop, and do not wait. NULL-safe. For attempts on this machine see children_terminate() and its neighbours (process/child.h).
 void hosts_terminate(struct hosts *hosts);
 void hosts_kill(struct hosts *hosts);
 void hosts_cancel(struct hosts *hosts, const void *origin);
 uint64_t hosts_expire(struct hosts *hosts, uint64_t limit, uint64_t now);
 
-// Appends what an attempt with that request waits for: "a slot on one or two".
+// Appends what an attempt with that request waits for, such as "a slot on one or two", if the machines are called `one` and `two`.
 void hosts_describe_request(struct hosts *hosts, const struct hosts_request *request, struct buf *out);
 
-// Appends what the next item of the queue of that name waits for, also as "a slot on one or two", if the hosts of its batch limit how many
-// of its items run at once. Returns false, and appends nothing, if they do not.
+// If the hosts of a batch limit how many of its items run at once, appends what the next item of its queue (named `queue`) waits for, such as
+// "a slot on one or two", and returns true. Else appends nothing and returns false.
 bool hosts_describe_limit(struct hosts *hosts, const char *queue, struct buf *out);
 
 // Returns for how many nanoseconds between `since` and `until` (now_ns() time) no host was connected; only the latest such period counts. Any thread.
@@ -167,18 +167,18 @@ void hosts_set_queue(struct hosts_binding *binding, struct queue *queue, const s
 // Called when items wait for slots (pool_hooks.starving): pilots may be requested. NULL-safe; any thread.
 void hosts_starving(struct hosts *hosts);
 
-// Only if options_watch_machine(): with a reason `why`, lets no job start on this machine; with NULL, lets one job start. After that
-// job, and before the first call, no job starts there. From the event loop.
+// With a reason `why`, lets no job start on this machine; with NULL, lets one job start. After this job has started, and before the first call,
+// no job starts on this machine. To be called only if options_watch_machine(), from the event loop.
 void hosts_brake_here(struct hosts *hosts, const char *why);
 
-// Whether no host can run the jobs: each has been tried, and none was ever connected. From the event loop.
+// Whether no host can run the jobs: a connection to each host was tried, and none was ever connected. From the event loop.
 bool hosts_are_unreachable(struct hosts *hosts);
 
 // With `begins`, suspends the attempts on other machines, because this process is about to be stopped; else resumes them. Waits at most one
 // second until the workers have been told. From the event loop; NULL-safe.
 void hosts_suspend(struct hosts *hosts, bool begins);
 
-// Calls fn for each attempt that runs on another machine, as children_each() does for those here. From the event loop; NULL-safe.
+// Calls fn for each attempt that runs on another machine, as children_each() does for attempts here. From the event loop; NULL-safe.
 void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg);
 
 enum host_state {

@@ -1,4 +1,4 @@
-// The machines of a run as the files of this room see them; hosts.c is above the others.
+// The machines of a run, with what only the files of src/hosts use. hosts.c calls the other files, which do not call hosts.c.
 //
 // hosts_open() and hosts_attach() print why they fail and return -1; the functions that they call return the reason as a text or in errno. A machine
 // that fails later is reported by the connections' thread, and the failure of an attempt there is in the attempt's result.
@@ -24,38 +24,38 @@ struct launcher_config {
 	char *const *argv, *const *env; // NULL-terminated; the first of argv is looked for in PATH
 	const struct context *context;
 	bool prompts;                  // the process may read the terminal, as ssh does: so it stays in this process group, or reading would stop it
-	const int *files;              // what gets its stdout and stderr; NULL: pipes
+	const int *files;              // two descriptors of files that get its stdout and stderr; NULL: pipes get these
 };
 
-// Non-blocking ends of its three pipes. An end that was closed is -1.
+// A process, with this program's ends of its three pipes. The ends are non-blocking; an end that was closed is -1.
 struct launcher {
 	pid_t pid;
 	pid_t target;                  // for kill(2): the process, or its group
 	int pidfd;                     // readable when the process has ended
-	int in_fd;                     // to write: its stdin; closed after a write has failed
-	int out_fd, err_fd;            // to read
+	int in_fd;                     // to write to its stdin; closed after a write has failed
+	int out_fd, err_fd;            // to read its stdout and stderr
 	uint64_t until;                // when launcher_reap() sends the next signal (now_ns() time)
-	int signal;                    // which one it has sent last: 0, SIGTERM, SIGKILL
-	char how[80];                  // how the process has ended ("exit 255", "signal 9 (KILL)"); "": it has not, or got such a signal
+	int signal;                    // the signal that launcher_reap() has sent last: 0, SIGTERM, SIGKILL
+	char how[80];                  // how the process has ended ("exit 255", "signal 9 (KILL)"); "": it has not, or launcher_reap() has ended it
 };
 
 // Starts the process, which gets SIGKILL when the calling thread ends; all signals are blocked in that thread. It has a process group of its own,
-// out of reach of the terminal's signals, unless it prompts: then the context is to ignore them. Returns 0, and the same thread calls
-// launcher_reap() until that has returned true; or -1 with *ret_error.
+// out of reach of the terminal's signals, unless it prompts: then config->context must ignore these signals. Returns 0, and the same thread
+// must call launcher_reap() until it has returned true; or returns -1 with *ret_error.
 int launcher_start(struct launcher *launcher, const struct launcher_config *config, struct spawn_error *ret_error) FP_NODISCARD;
 
-// Closes the pipes, so that the worker ends and with it the launcher. The process may take until `until` (now_ns() time).
+// Closes the pipes, so that the worker ends and with it the launcher. The process gets no signal before `until` (now_ns() time).
 void launcher_end(struct launcher *launcher, uint64_t until);
 
-// Returns true if the process has ended, once it is reaped, and its pipes and the pidfd are closed; does not wait. If it has not ended at
+// If the process has ended, reaps it, closes its pipes and the pidfd, and returns true; does not wait for its end. If it has not ended at
 // launcher->until, its target gets SIGTERM, and SIGKILL half a second later. To be called when the pidfd is readable, and at launcher->until.
 bool launcher_reap(struct launcher *launcher, uint64_t now);
 
 // Whether the process, which is reaped, has exited with 0.
 bool launcher_has_succeeded(const struct launcher *launcher);
 
-// Runs a command on the calling thread, with an empty standard input, and waits for its end. At `until` (now_ns() time), and when `cut_fd` (or -1)
-// is readable, the command is cut short. Appends what the command prints to *ret_out. Returns 0 if the command has exited with 0; or -1 with the
+// Runs a command on the calling thread, with an empty standard input, and waits for its end. The command is ended early at `until` (now_ns() time),
+// and when `cut_fd` (or -1) is readable. Appends what the command prints to *ret_out. Returns 0 if the command has exited with 0; or -1 with the
 // reason in *ret_why: the first line of its standard error, or else how it has ended.
 int launcher_run(const struct launcher_config *command, int cut_fd, uint64_t until, struct buf *ret_out, struct buf *ret_why) FP_NODISCARD;
 
@@ -72,7 +72,7 @@ struct watch {
 	struct host *host;
 	int fd;
 	enum watch_for what;         // WATCH_READ_ONCE becomes WATCH_NOT when the descriptor has been ready
-	bool is_added, is_ready;     // epoll knows the descriptor; it was found to be ready, set back by who reads or writes it
+	bool is_added, is_ready;     // the descriptor was added to epoll; it was found to be ready, and was not read or written since
 };
 
 // How a connection begins and ends: by steps of the connections' thread, none of which waits.
@@ -81,7 +81,7 @@ struct watch {
 //   NONE -its turn has come, the launcher is started-> BEGUN -the worker was told to end-> RELEASED
 //   BEGUN, RELEASED -lost, or not needed: the pipes are closed-> ENDING -SIGTERM-> KILLED
 //   ENDING, KILLED -the launcher is reaped-> NONE
-// In leaving ENDING it is known how the launcher ends: so the end is reported then, and jobs that it had are lost.
+// Only when ENDING is over is it known how the launcher ends: then the end of the connection is reported, and the jobs on the worker are lost.
 enum connection_phase { CONNECTION_NONE, CONNECTION_LOOKUP, CONNECTION_BEGUN, CONNECTION_RELEASED, CONNECTION_ENDING, CONNECTION_KILLED };
 
 // A machine, from the list to its connection. When the connection is lost there is another one after a pause, which grows from 1 s to 60 s.
@@ -93,19 +93,19 @@ struct host {
 	struct hosts *hosts;
 	size_t index;                // in hosts.hosts
 	const struct sshlogin *login;
-	bool is_served;              // by the connections' thread; false: it is this machine, or is not used
+	bool is_served;              // the connections' thread serves the host; false: the host is this machine, or is not used
 	struct buf words;            // the launcher's command line; argv points into it
 	char **argv;
 
 	enum host_state state;
-	bool was_up;                 // it was connected at least once
-	bool is_removed;             // the list does not name the machine any more: it takes no further job
+	bool was_up;                 // the host was connected at least once
+	bool is_removed;             // the list does not name the machine any more: the host takes no further job
 	unsigned slots;              // for jobs; 0 while it is not connected
 	unsigned used;               // slots that places have
-	struct list open;            // of hosts.open
-	unsigned offered;            // slots of its worker, 0 while it is not connected, and of a pilot that is released
+	struct list open;            // link in hosts.open
+	unsigned offered;            // slots of its worker; 0 while the host is not connected, and for a pilot that is released
 	unsigned stuck;              // slots of its worker that are taken by jobs which were told to end and have not
-	unsigned pooled;             // slots that the pool has for the host: `slots`, but those of which jobs use more until these end
+	unsigned pooled;             // slots that the pool has for the host: `slots`, or `used` while jobs still use more than `slots`
 	const struct sshlogin *listed; // the newest entry of the list for the machine: says the number of slots and the groups
 	const struct sshlogin *node; // the node of a connected pilot, else `login`
 	uint64_t idle_since;         // of a pilot: when its last job ended
@@ -116,22 +116,22 @@ struct host {
 	struct buf brought;          // the base files that may be removed; of the thread that transfers them
 	struct list attempts;        // in the order of their numbers
 	uint64_t last_number;
-	struct list woken;           // attempts for which there is something to do, until the end of the connection's step
-	bool wanted;                 // the machine is to be connected
+	struct list woken;           // attempts to be resumed at the end of the connection's step, because there is something to do for them
+	bool wanted;                 // the connections' thread is to connect to the machine
 
-	struct list posted;          // of connection_thread.posted
+	struct list posted;          // link in connection_thread.posted
 
 	// of the connections' thread
 	enum connection_phase phase;
 	struct launcher launcher;    // also ssh-keygen
-	struct watch out, err, in, end; // its descriptors
+	struct watch out, err, in, end; // of the launcher's descriptors
 	struct dispatcher_end *connection; // from BEGUN to ENDING, else NULL
 	bool sends_program;          // the machine has requested the program, and has not been sent all of it
-	uint64_t program_at;         // how much of it was sent, as program_copy_send() counts
-	struct list turn;            // of hosts.begun, or one of hosts.queues
-	uint64_t begun;              // since when it is in hosts.begun
+	uint64_t program_at;         // how many bytes of the answer were sent, as program_copy_send() counts
+	struct list turn;            // link in hosts.begun, or in one of hosts.queues
+	uint64_t begun;              // since when the host is in hosts.begun
 	enum { KEY_UNLOOKED, KEY_KNOWN, KEY_UNKNOWN } key; // whether ssh knows the key of the machine; if not, it may ask on the terminal
-	uint64_t now, retry_at, pause, next_deadline; // next_deadline: when the time of the next attempt is over
+	uint64_t now, retry_at, pause, next_deadline; // next_deadline: when the next attempt is to be looked at, such as at the end of its timeout
 	uint64_t lost_at, bye_at;    // when a connection has ended last, and when a worker has said goodbye last (now_ns() time)
 	struct buf line;             // the line that the launcher is writing
 	char last_lines[2][LINE_BYTES]; // the last two lines that the launcher wrote before there was a worker, the last one second
@@ -145,19 +145,19 @@ struct pilot_node {
 	char name[];
 };
 
-// Whether the host has no connection because the last one was lost or could not be made. A message has said so.
+// Whether the host has no connection because the last connection was lost or could not be made. A message has said so.
 static inline bool host_has_failed(const struct host *host) {
 	return host->state == HOST_LOST || host->state == HOST_UNREACHABLE || host->state == HOST_ENDED;
 }
 
-// The hosts that one batch may use.
+// Says which hosts one batch may use.
 struct hosts_binding {
-	struct list link;            // of hosts.bindings
+	struct list link;            // link in hosts.bindings
 	struct hosts *hosts;
 	const struct sshlogin *login; // of the only host; or NULL: all hosts that have one of `names`
 	const char *const *names;    // names or groups, borrowed
 	size_t nnames;
-	struct queue *queue;         // of the batch, or NULL; this and the next two are under hosts.lock
+	struct queue *queue;         // of the batch, or NULL; `queue`, `attrs` and `width` are under hosts.lock
 	struct queue_attrs attrs;    // of the queue, with max_parallel as it was before the hosts' slots lowered it
 	unsigned width;              // slots of an item
 };
@@ -187,7 +187,7 @@ struct hosts {
 	struct list open;            // the hosts with free slots
 	uint64_t spread_until;       // until this time (now_ns()) the first jobs are spread over the hosts, also those that are being connected; 0: no
 	                             // host of the options is being connected for the first time, or the time is over
-	struct list requests;        // those that wait for a place, the oldest first (host_places.c)
+	struct list requests;        // struct hosts_request: the requests that wait for a place, the oldest first (host_places.c)
 	atomic_uint_least64_t down_since, up_since; // when the last host was lost, and when one was connected again; written under the lock
 	struct pilots *pilots;       // or NULL
 	struct connection_thread *connections; // NULL before hosts_attach()
@@ -196,14 +196,14 @@ struct hosts {
 	bool suspending;             // the workers are to suspend their jobs
 	// of the connections' thread
 	struct list begun;           // the hosts whose connection by ssh has begun, in that order, and has not been answered
-	struct list queues[2];       // those that wait for their turn; in the second, ssh may ask about their keys, now about that of the first
+	struct list queues[2];       // the hosts that wait for their turn to connect by ssh; in the second queue those about whose key ssh may ask
 	uint64_t next_begin;         // --sshdelay: when the next connection may begin (now_ns() time)
 
 	size_t first_pilot, npilots; // index of the first pilot, and how many there are
 	struct program_copy copy;    // for machines without a fairpar
 	struct pilot_node *nodes;    // each node on which a pilot was; kept until the end, because places borrow the logins
-	atomic_uint ending;          // enum hosts_ending: which attempts are ended and refused; only grows. Set with the lock
-	atomic_bool told_shared;     // the message that a machine shares a directory with this one was printed
+	atomic_uint ending;          // enum hosts_ending: whether the run ends or kills attempts, and refuses new ones; only grows. Set with the lock
+	atomic_bool told_shared;     // a message has said that another machine shares a directory with this machine
 	struct list bindings;        // struct hosts_binding
 	struct sshlogin_worker worker; // how a worker is started; points to `self` and `term_seq`
 	char *self;
@@ -213,11 +213,11 @@ struct hosts {
 	unsigned machines;           // --onall: the pool always has that many slots, and each host has one; else 0
 };
 
-// A loop over all hosts, to which none are added meanwhile.
+// A loop over all hosts. No host may be added in the loop.
 #define for_each_host(hosts_, at) \
 	for (struct host **at##_at = (hosts_)->hosts, *at; at##_at < (hosts_)->hosts + (hosts_)->n && (at = *at##_at, true); ++at##_at)
 
-extern char *const hosts_withheld[];
+extern char *const hosts_withheld[]; // names of the variables that launchers and remote jobs do not get
 
 // ---- connections.c ----
 
@@ -225,14 +225,14 @@ extern char *const hosts_withheld[];
 // step has returned (now_ns() time, or TIME_NEVER). A step is called with the lock. Returns 0, or -1 with errno.
 int connections_open(struct hosts *hosts, uint64_t (*step)(struct host *host)) FP_NODISCARD;
 
-// Has all connections closed, waits for that, ends the thread and frees. Nothing is done before connections_open() has succeeded.
+// Has all connections closed, waits until they are, ends the thread and frees. Does nothing unless connections_open() has succeeded.
 void connections_close(struct hosts *hosts);
 
 // Has the thread do a step of the host, which is another machine, soon. With the lock.
 void host_post(struct host *host);
 
-// Has the thread do a step of the host, with watch->is_ready set, when the descriptor can be read or written: each time, or once; with WATCH_NOT, not
-// any more, as must be before `fd` is closed. From a step.
+// Begins to watch the descriptor as `what` says: when it can be read or written, the thread sets watch->is_ready and does a step of the host. With
+// WATCH_NOT stops watching it, as is necessary before `fd` is closed. Called from a step.
 void host_watch(struct host *host, struct watch *watch, int fd, enum watch_for what);
 
 // ---- host.c ----
@@ -245,18 +245,18 @@ void host_free(struct host *host);
 // Appends the host to hosts->hosts, which owns it then.
 void host_append(struct hosts *hosts, struct host *host);
 
-// Has the connections' thread connect to the host at once; to a pilot only after host_want(). If the host is this machine, gives it its slots
-// instead. With the lock.
+// Has the connections' thread connect to the host at once, but to a pilot only after host_want(). If the host is this machine, gives the host its
+// slots instead. With the lock.
 void host_connect(struct host *host);
 
 // Whether no job runs on the host, because there is no connection, or the worker was told to suspend its jobs. With the lock.
 bool host_is_suspended(const struct host *host);
 
-// For connections_open().
+// The step of a host, for connections_open().
 uint64_t host_step(struct host *host);
 
-// Has the host, with `wanted`, connected if there is no connection. Without: has the worker released as soon as it has no attempt, or the
-// launcher ended if no worker has come yet, and no connection after it. With the lock.
+// With `wanted`, has the host connected if it has no connection. Else has its worker released as soon as the worker has no attempt, or its launcher
+// ended if no worker has come yet; then no further connection is made. With the lock.
 static inline void host_want(struct host *host, bool wanted) {
 	host->wanted = wanted;
 	host_post(host);
@@ -266,7 +266,7 @@ static inline void host_want(struct host *host, bool wanted) {
 //
 //   WAITING -sent-> SENT -`started`-> STARTED -`done`, lost-> ENDED       STARTED -`done`-> DOUBTED -> ENDED
 //   WAITING, SENT -> ENDED (refused, lost, cancelled before it was sent)       ENDED -> WAITING (host_submit(): its next step)
-// Only the connections' thread takes these steps, but the last. After ENDED that thread does not touch the attempt, which is in no list any more.
+// Only the connections' thread takes these steps, except the last. It does not use an attempt that has ENDED, which is in no list any more.
 
 enum host_attempt_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMPT_DOUBTED, ATTEMPT_ENDED };
 
@@ -276,8 +276,8 @@ enum attempt_order { ORDER_NONE, ORDER_CANCEL, ORDER_EXPIRE, ORDER_KILL };
 enum host_attempt_step { STEP_BASE, STEP_GO, STEP_RUN, STEP_COME, STEP_REMOVE, STEP_OVER }; // see host_files.c
 
 struct host_attempt {
-	struct list link;          // of host.attempts or host.base_waiters
-	struct list woken;         // of host.woken
+	struct list link;          // link in host.attempts or host.base_waiters
+	struct list woken;         // link in host.woken
 	struct host *host;
 	struct worker *worker;     // is resumed when there is something to do; NULL: a thread waits for it in file_talk_wait()
 	const struct hosts_place *place;
@@ -287,7 +287,7 @@ struct host_attempt {
 	// under hosts.lock
 	enum host_attempt_state state;
 	enum attempt_order order, order_sent;
-	bool is_cleanup;           // the present step is a transfer that only removes files
+	bool is_cleanup;           // the present step only removes files on the other machine
 	uint64_t number;           // of the present step on the connection; from 1, in the order of host_submit()
 	uint64_t start;            // since STARTED
 	int pid;                   // of its process on the other machine
@@ -302,22 +302,22 @@ struct host_attempt {
 	// owned by the connections' thread until ENDED, then by the attempt
 	struct buf payload;
 	int in_fd;                 // the command's standard input to be read, or -1
-	struct watch in, more;     // of in_fd, armed while the worker takes more of it; of more_fd
-	struct result result;      // of the step. With `lost` LOST_UNSENT it has never run (no connection, or the worker takes no more); with LOST_SILENT
-	                           // the connection was lost: it may have run, and how it ended is not known. Else how it ended
+	struct watch in, more;     // `in` is of in_fd, watched while the worker takes more input; `more` is of more_fd
+	struct result result;      // how the step has ended. If `lost` is LOST_UNSENT, it has never run (no connection, or the worker takes no more),
+	                           // and if LOST_SILENT, the connection was lost: the step may have run, and how it ended is not known
 	struct spawn_error error;  // of the command
 	// of the thread that has resumed it
 	enum host_attempt_step step;
 	bool runs, has_started;    // the command was sent; config->started() was called
 	bool wrote;                // output of the command was passed on
 	bool is_shut[2];           // nobody reads the stream any more
-	struct pollfd input[2];    // our end of the input's pipe, and what says that there is more to write to it; see stdin_pipe_fill()
-	struct transfer *transfer; // that is under way, or NULL
+	struct pollfd input[2];    // this end of the pipe to the command's stdin, and more_fd, as stdin_pipe_fill() has them
+	struct transfer *transfer; // the transfer of files that is under way, or NULL
 	struct result ended;       // the result so far
-	struct buf unsaid;         // why files could not be removed, which nobody is told
+	struct buf unsaid;         // why files could not be removed; never printed
 };
 
-// Output is acknowledged in pieces of so many bytes. Few jobs write as much, so most need no frame for it.
+// Output is acknowledged only when it comes to this many bytes. Few jobs write as much, so most jobs need no frame for acknowledgements.
 enum { OUTPUT_TAKEN = OUTPUT_WINDOW / 4 };
 
 // Appends the attempt to host.attempts, for its command, or (`talk`) for a conversation about files. Returns false, with the outcome cancelled, if
@@ -334,7 +334,7 @@ bool host_attempt_run(struct host_attempt *attempt);
 
 // ---- host_loans.c ----
 
-// What the worker says of the slots that the fairpars in a job want and give back (struct dispatcher_calls). With the lock.
+// Called when the worker requests slots for the fairpars in a job, and when one is given back (struct dispatcher_calls). With the lock.
 const char *host_loans_wanted(void *arg, struct channel_job *job, uint64_t slots);
 void host_loans_back(void *arg, struct channel_job *job);
 
@@ -348,10 +348,10 @@ void host_files_clean_up(struct host *host);
 
 // ---- host_places.c ----
 
-// With `begins`, frees the slots of a place while it is not known how its attempt ended (ATTEMPT_DOUBTED); else takes them back. With the lock.
+// With `begins`, frees the slots of the place until it is known how its attempt has ended (ATTEMPT_DOUBTED); else takes them back. With the lock.
 void hosts_doubt_place(const struct hosts_place *place, bool begins);
 
-// Withdraws a request that waits, if it does. With the lock.
+// Withdraws the request, if it waits; else does nothing. With the lock.
 void hosts_withdraw_request(struct hosts *hosts, struct hosts_request *request);
 
 // Answers the requests that wait and need not wait any more. To be called after slots become free, a host changes its state, or the run begins to
@@ -361,8 +361,8 @@ void hosts_answer_requests(struct hosts *hosts);
 // Returns how many slots the waiting attempts that may use pilots need. With the lock.
 unsigned hosts_pilots_wanted(const struct hosts *hosts);
 
-// Sets the number of slots of the host by the list and its worker, to 0 if it takes no jobs or is not in the list any more; and that of the pool
-// accordingly (host.pooled). With the lock, which hosts_detach() takes, too.
+// Sets how many slots the host has, by the list and by its worker: 0 if the host takes no jobs or is not in the list any more. Changes the number of
+// slots of the pool accordingly (host.pooled). With the lock, which hosts_detach() takes, too.
 void host_set_slots(struct host *host);
 
 // The slots that the options give the machine, or else the number of this machine's slots.

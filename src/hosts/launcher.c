@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { TERM_GRACE_MS = 500 };
-enum { MOST_BYTES = 1 << 20, END_MS = 200, WHY_MOST = 600 }; // of a command
+enum { MOST_BYTES = 1 << 20, END_MS = 200, WHY_MOST = 600 }; // for launcher_run(): bytes of output that are read, time for its end, bytes of a reason
 
 // ---- start ----
 
@@ -99,10 +99,10 @@ void launcher_end(struct launcher *launcher, uint64_t until) {
 
 bool launcher_reap(struct launcher *launcher, uint64_t now) {
 	bool has_ended = has_ended_by(launcher, 0);
-	if (has_ended ? launcher->signal == SIGTERM : now >= launcher->until) { // after SIGTERM the rest of the group is killed in both cases
+	if (has_ended ? launcher->signal == SIGTERM : now >= launcher->until) { // after SIGTERM the group is killed even if the process has ended
 		launcher->until = launcher->signal ? TIME_NEVER : now + (uint64_t)TERM_GRACE_MS * NS_PER_MS;
 		launcher->signal = launcher->signal ? SIGKILL : SIGTERM;
-		kill(launcher->target, launcher->signal); // it is not reaped yet, so the number is still its own
+		kill(launcher->target, launcher->signal); // the process is not reaped yet, so no other process has its pid
 	}
 	if (has_ended) {
 		reap(launcher);

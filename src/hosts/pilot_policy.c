@@ -44,8 +44,8 @@ static void order(struct pilot_policy *policy, enum pilot_order what, unsigned i
 	pilot_set_state(policy, i, what == PILOT_REQUEST ? PILOT_REQUESTED : PILOT_LEAVING, now);
 }
 
-// Requests as many pilots as the work needs beyond those requested already; after a failure only one, as a trial. Returns when more may be
-// requested, or TIME_NEVER.
+// Requests as many pilots as the work needs, less those that are requested already; after a failure only one pilot, as a trial. Returns when
+// more may be requested, or TIME_NEVER.
 static uint64_t request(struct pilot_policy *policy, unsigned demand, uint64_t now) {
 	unsigned needed = demand / policy->slots + (demand % policy->slots > 0), asked = pilots_in(policy, PILOT_REQUESTED);
 	needed = policy->failures > 0 && needed > 1 ? 1 : needed;
@@ -87,7 +87,7 @@ static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t n
 	return due;
 }
 
-// Sets *ret_looks to whether Slurm's queue is to be queried now for all pilots that wait. Returns when the next query is due.
+// Sets *ret_looks to whether Slurm's queue is to be queried now for the reason why pilots wait. Returns when the next query is due.
 static uint64_t query_queue(struct pilot_policy *policy, uint64_t now, bool *ret_looks) {
 	uint64_t first = TIME_NEVER;
 	for (unsigned i = 0; i < policy->n; ++i) {
@@ -135,7 +135,7 @@ void pilot_has_come(struct pilot_policy *policy, unsigned i, uint64_t now) {
 void pilot_has_failed(struct pilot_policy *policy, unsigned i, bool for_good, uint64_t now) {
 	const struct pilot *pilot = &policy->pilots[i];
 	bool is_proven = pilot->state == PILOT_UP && now - pilot->since >= PROVEN_S * NS_PER_S;
-	if (!is_proven && now >= policy->not_before) { // several that fail together are one failure
+	if (!is_proven && now >= policy->not_before) { // requests that fail together count as one failure
 		uint64_t pause = FAILED_FIRST_S * NS_PER_S << (policy->failures < 8 ? policy->failures : 8);
 		policy->not_before = now + time_earlier(pause, FAILED_MOST_S * NS_PER_S);
 		++policy->failures;

@@ -1,4 +1,4 @@
-// Decides when a pilot is requested from Slurm, when a request is cancelled, and when a pilot is released.
+// Decides when a pilot (a job of Slurm with a worker in it) is requested, when a request is cancelled, and when a pilot is released.
 //
 //   absent -requested-> requested -hello-> up -released, or its bye-> leaving -connection closed-> absent
 //   requested -cancelled, or connection lost-> leaving          up -connection lost-> leaving
@@ -15,13 +15,13 @@ enum pilot_state { PILOT_ABSENT, PILOT_REQUESTED, PILOT_UP, PILOT_LEAVING };
 enum pilot_order {
 	PILOT_KEEP,
 	PILOT_REQUEST,  // for a pilot that is absent
-	PILOT_CANCEL,  // for one that was requested and has not come
-	PILOT_RELEASE,  // for one that is idle
+	PILOT_CANCEL,  // for a pilot that was requested and has not come
+	PILOT_RELEASE,  // for a pilot that is idle
 };
 
 struct pilot {
 	enum pilot_state state;
-	enum pilot_order order; // of the last step
+	enum pilot_order order; // what the last step has decided for the pilot
 	uint64_t since;       // when the state began
 	uint64_t idle_since;  // PILOT_UP: when it began to have no job, or TIME_NEVER; set by the caller before a step
 };
@@ -29,13 +29,13 @@ struct pilot {
 struct pilot_policy {
 	struct pilot *pilots; // owned
 	unsigned n;
-	unsigned slots;       // of each
-	bool was_up;          // some pilot, at least once
+	unsigned slots;       // how many slots each pilot has
+	bool was_up;          // at least one pilot was up so far
 	bool is_refused;      // Slurm has said of a request that it can never be met, and no pilot has come since
 	bool none_can_start;  // none of the present requests can ever be met: the next step cancels them
-	// of the policy
+	// used by pilot_policy.c only
 	unsigned failures;    // how many requests in a row have failed
-	uint64_t not_before;  // no pilot is requested before that time
+	uint64_t not_before;  // no pilot is requested before this time
 	uint64_t no_demand_since;    // since when no work waits for a slot; TIME_NEVER: some work does
 	uint64_t query_pause, next_query; // between two queries of Slurm's queue (0: there was none), and when the next one is due
 };

@@ -46,12 +46,12 @@ struct pilots {
 	atomic_uint phase;         // CLOSES: the thread has ended, and stop_fd does not cut commands short any more
 	// of the thread
 	bool has_cleaned;          // the jobs of killed runs were cancelled
-	bool has_tried;            // an attempt was made to cancel the jobs of killed runs
+	bool has_tried;            // the thread has tried to cancel the jobs of killed runs
 	bool has_requested;        // a pilot was requested at least once
 	// under hosts.lock
 	struct pilot_policy policy;
-	struct buf last_error;     // the failure of a request that a message told last
-	struct buf last_reason;    // the reason why pilots wait that a message told last
+	struct buf last_error;     // text of the last message about a request that has failed
+	struct buf last_reason;    // text of the last message about why pilots wait
 };
 
 static struct host *host_of(const struct pilots *pilots, unsigned pilot) {
@@ -67,8 +67,8 @@ static int run_command(const struct pilots *pilots, const char *const *argv, str
 	return launcher_run(&command, is_closing ? -1 : pilots->stop_fd, until, out, why);
 }
 
-// Cancels the jobs of that name; `waiting`: only those that wait. Returns false if that fails, after a warning; but without one at the end of the
-// run, when pilots_close() cancels all of them once more.
+// Cancels the jobs of that name; `waiting`: only the jobs that wait. Returns false if this fails, after a warning. At the end of the run there is
+// no warning, because pilots_close() then cancels all jobs once more.
 static bool cancel(struct pilots *pilots, const char *name, bool waiting) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;

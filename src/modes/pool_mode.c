@@ -33,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_TIMED_OUT = 124, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as timeout(1) and env(1)
+enum { EXIT_TIMED_OUT = 124, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // exit statuses, as of timeout(1) and env(1)
 enum { STOP_MS = 100 };
 
 #define LAST_ANSWER (2 * NS_PER_S) // how long a busy server has to answer once --pool-wait is over
@@ -100,7 +100,7 @@ static enum awaited await_lease(struct client *client, const struct options *opt
                                 struct client_event *ret_lease) {
 	const bool draws = isatty(STDERR_FILENO);
 	uint64_t slow = draws || options->quiet ? TIME_NEVER : now_ns() + CLIENT_SLOW;
-	bool is_late = false;      // the time is over, and the last request was sent to the server
+	bool is_late = false;      // the time of --pool-wait is over, and the server was asked for the last time
 	for (;;) {
 		struct client_event event;
 		while ((event = client_next(client)).type != CLIENT_NOTHING) {
@@ -346,7 +346,7 @@ static int run_command(struct client *client, const struct options *options, str
 	if (client) {
 		buf_adds(&cookie, "FAIRPAR_LEASE=");
 		lease_id_add(&cookie, options->pool.name, lease->id);
-		context_set_env(context, "FAIRPAR_LEASE", strchr(cookie.data, '=') + 1); // by which a fairpar in the command finds the lease
+		context_set_env(context, "FAIRPAR_LEASE", strchr(cookie.data, '=') + 1); // a fairpar in the command finds the lease by this variable
 		context_set_env(context, "FAIRPAR_POOL", options->pool.name);
 		jobserver_slots_mark_level(context);
 		guardian_keep(GUARDIAN_SLOTS, client_fd(client)); // the slot comes back when the guardian has ended what ran in it
@@ -409,7 +409,7 @@ static int run_single(struct client *client, const struct options *options, uint
 	enum awaited awaited = AWAITED_NOBODY;
 	struct memory memory;
 	struct memory_claim claim = {.is_open = false};
-	if (client && options->pool.memory > 0) { // before a slot: while the command waits for memory, jobs that have the memory may need the slot
+	if (client && options->pool.memory > 0) { // memory before a slot: jobs that have the memory may need the slot in order to end
 		await_memory(client, options, signal_fd, &memory, &claim);
 	}
 	if (client) {
@@ -487,7 +487,7 @@ static void add_json_line(struct buf *out, const struct client_line *line) {
 static void add_status(struct buf *out, const char *pool, bool is_json, const struct client *client, const struct client_event *report) {
 	const struct slots_bounds bounds = client ? client_state(client)->bounds : (struct slots_bounds){0};
 	const unsigned slots = client ? client_state(client)->slots : slots_usable_cpus();
-	const char *at = report->text, *why = NULL; // `why`: the reason of the number of slots; NULL: it is fixed
+	const char *at = report->text, *why = NULL; // `why`: the reason of the number of slots; NULL: the number is fixed
 	struct client_line line;
 	if (bounds.least < bounds.most) {
 		why = client_state(client)->why ? client_state(client)->why : "as at the beginning";
@@ -519,7 +519,7 @@ static int show_status(struct client *client, const struct options *options) {
 	}
 	while (client && report.type != CLIENT_REPORT && report.type != CLIENT_LOST) {
 		report = client_next(client);
-		if (report.type == CLIENT_NOTHING) { // only then: if the report is here already, the descriptor may never be readable again
+		if (report.type == CLIENT_NOTHING) { // must not poll if the report is here already: the descriptor may never be readable again
 			struct pollfd poll_fd = {.fd = client_fd(client), .events = POLLIN};
 			(void)poll(&poll_fd, 1, -1);
 		}

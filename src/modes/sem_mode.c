@@ -19,7 +19,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { EXIT_GAVE_UP = 1 }; // as GNU parallel
+enum { EXIT_GAVE_UP = 1 }; // exit status, as with GNU parallel
 
 // Prints the message. Returns the exit status.
 static int report(struct buf *error) {
@@ -34,12 +34,12 @@ static enum semaphore_result acquire_until(struct semaphore *semaphore, const st
 	return options->sem.waits ? semaphore_wait(semaphore, deadline, error) : semaphore_take(semaphore, limit, deadline, error);
 }
 
-// Waits for the semaphore (--wait) or takes a place in it, of which there are `limit`. Returns 0; or, after a message, the exit
+// Waits for the semaphore (--wait), or takes one of its `limit` places. Returns 0; or, after a message, the exit
 // status: EXIT_GAVE_UP if the semaphore was not free in time and the options say to give up then, or EXIT_TROUBLE.
 static int acquire(struct semaphore *semaphore, const struct options *options, unsigned limit, struct buf *error) {
 	const struct semaphore_options *sem = &options->sem;
 	uint64_t deadline = sem->timeout > 0 ? now_ns() + sem->timeout : TIME_NEVER;
-	uint64_t slow = options->given[OPT_QUIET] ? TIME_NEVER : now_ns() + SLOW; // not options->quiet: a semaphore always sets that
+	uint64_t slow = options->given[OPT_QUIET] ? TIME_NEVER : now_ns() + SLOW; // options->quiet does not tell: semaphore mode always sets it
 	enum semaphore_result result = acquire_until(semaphore, options, limit, time_earlier(deadline, slow), error);
 	if (result == SEMAPHORE_TIMED_OUT && slow < deadline) {
 		unsigned holding, waiting;
@@ -60,7 +60,7 @@ static int acquire(struct semaphore *semaphore, const struct options *options, u
 	return result == SEMAPHORE_DONE ? 0 : report(error);
 }
 
-// Opens the file, unless it is NULL, as standard input. Returns 0, or -1 after a message.
+// Opens the file `path` as standard input; with NULL, standard input stays. Returns 0, or -1 after a message.
 static int open_input(const char *path) {
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	if (fd < 0 || (path && dup2(fd, STDIN_FILENO) < 0)) {

@@ -1,5 +1,5 @@
 // The process at the other end of a connection: the thread of the loop reads and writes the connection; each job has a thread, on which child_run()
-// executes it. When the connection ends or breaks, all jobs are ended, as by --term-seq, before the worker is.
+// executes it. When the connection ends or breaks, the worker ends all jobs, by the steps of --term-seq, before it ends itself.
 
 #include "remote/worker_end.h"
 
@@ -35,22 +35,22 @@ struct remote_job {
 	struct remote_worker *worker;
 	uint64_t number;
 	struct payload payload;
-	struct list link;        // of worker->held or worker->ready, until a thread has taken it
-	int input_fd;            // wakes its thread when there is input (wakeup_open()); -1: it gets none
-	int room_fd;             // wakes its thread when more output may be sent; the thread's own; -1: it has no thread yet
-	bool has_files;          // it is a conversation about files (file_talk.h)
-	struct live_attempt live; // for the fairpars in it
-	struct file_talk talk;   // the conversation; guarded
-	// guarded:
+	struct list link;        // link in worker->held or worker->ready, until a thread has taken the job
+	int input_fd;            // wakes its thread when there is input (wakeup_open()); -1: the job gets no input
+	int room_fd;             // wakes its thread when more output may be sent; borrowed from the thread; -1: the job has no thread yet
+	bool has_files;          // this is no job, but a conversation about files (file_talk.h)
+	struct live_attempt live; // for slots that are lent to the fairpars in the job
+	struct file_talk talk;   // the conversation; guarded by worker->lock
+	// guarded by worker->lock:
 	struct buf input;        // bytes that were not written to its stdin yet
 	bool stopped, expired, killed; // what `stop` frames have said
-	bool shut[STREAM_ERR + 1];     // nobody reads what it writes to this stream
+	bool shut[STREAM_ERR + 1];     // nobody reads what the job writes to this stream
 };
 
 // A slot that the dispatcher lends to the fairpars in a job.
 struct remote_lending {
 	struct lending lending;
-	uint64_t job;            // its number
+	uint64_t job;            // the number of the job
 };
 
 struct remote_worker {
@@ -58,7 +58,7 @@ struct remote_worker {
 	struct context *context;
 	struct children *children;
 	struct nested *nested;   // lends slots to the fairpars in jobs; or NULL
-	struct worker_end *end;  // guarded, as all up to `env`; its channel has the jobs
+	struct worker_end *end;  // this end of the connection, with the jobs in its channel; `lock` guards it and all members up to `env`
 	mutex lock;
 	cond work;               // something is ready, or the threads are to end
 	cond ends;               // `ending` is set
@@ -67,7 +67,7 @@ struct remote_worker {
 	struct thread_entry *threads;
 	unsigned nthreads;
 	bool ending;             // the jobs are being ended, and no further one is taken; set by the loop
-	struct remote_job *starting; // the job that has passed the gate and does not run yet, so the load does not show it; or NULL
+	struct remote_job *starting; // the job that has passed the gate and does not run yet, so that the load does not show it; or NULL
 	bool is_braked;          // no job may start for now; a `brake` frame has said so
 	bool suspended;          // the jobs are stopped, with the dispatcher
 	bool threads_end;
@@ -78,9 +78,9 @@ struct remote_worker {
 	struct polls polls;
 	int signal;              // the signal that ends the worker, or 0
 	bool said_bye;           // `bye` was sent, as the worker's time is nearly over
-	uint64_t last_minute;    // when no further job is taken (now_ns() time)
-	uint64_t over;           // when jobs that still run are ended
-	uint64_t next_gate_check;// while it is braked: when to look at the machine again
+	uint64_t last_minute;    // from when on no further job is taken (now_ns() time)
+	uint64_t over;           // when the jobs that still run are ended
+	uint64_t next_gate_check;// while is_braked is set: when to look at the machine's load and memory again
 	uint64_t reap;           // when to look for orphans again
 };
 
@@ -138,7 +138,7 @@ static void make_ready(struct remote_worker *worker, struct remote_job *job) {
 	cond_signal(&worker->work);
 }
 
-// Refuses the jobs that wait for the gate: the dispatcher sends them to another worker, or to this one again. With the lock.
+// Refuses the jobs that wait for the gate: the dispatcher will send them again, to this worker or to another one. With the lock.
 static void refuse_held(struct remote_worker *worker, const char *why) {
 	for (struct remote_job *job; (job = take_job(&worker->held));) {
 		worker_end_refuse(worker->end, job->number, why);
@@ -146,8 +146,8 @@ static void refuse_held(struct remote_worker *worker, const char *why) {
 	}
 }
 
-// Lets the next job start, or brakes, by the load and memory of the machine. The next check is made after that start, so that it sees the job's
-// effect. With the lock. Returns when to call it again.
+// Lets the next job start, or bars all jobs, by the load and memory of the machine. The next check is made after the job has started, so that the
+// check sees the effect of this job. With the lock. Returns when to call it again.
 static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	if (worker->ending || worker->starting || (!worker->is_braked && list_is_empty(&worker->held))) {
 		return TIME_NEVER;
@@ -182,14 +182,14 @@ static void leave_gate(struct remote_worker *worker, struct remote_job *job) {
 
 // ---- slots for the fairpars in jobs; with the lock ----
 
-// Asks the dispatcher, which lends the slot in the turn of the job's batch.
+// Asks the dispatcher for a slot, which it lends when it is the turn of the job's batch.
 static bool request_slot(void *arg, const struct live_attempt *attempt) {
 	struct remote_worker *worker = arg;
 	channel_say(&worker->end->channel, FRAME_WANT, list_entry(attempt, struct remote_job, live)->number, 1, "");
 	return true;
 }
 
-// Only the dispatcher knows whether other jobs wait: so each lent slot goes back after one job, and takes its turn again.
+// Whether other jobs wait for a lent slot. Only the dispatcher knows: so each slot is given back after one job, and requested again.
 static bool others_wait(void *arg FP_UNUSED) {
 	return true;
 }
@@ -237,7 +237,7 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	size_t room = channel_room(&worker->end->channel, job->number);
 	bool is_lost = channel_why(&worker->end->channel) || (worker->ending && room == 0), shut = job->shut[stream];
 	bool waits = room == 0 && !is_lost && !shut;
-	if (waits) { // room_fd may have been posted for the other stream, before there was no room
+	if (waits) { // an old post of room_fd, from when there was room for the other stream, must not end the wait at once
 		wakeup_clear(job->room_fd);
 	}
 	mutex_unlock(&worker->lock);
@@ -381,8 +381,8 @@ static struct remote_job *next_job(struct remote_worker *worker) {
 	return take_job(&worker->ready);
 }
 
-// Returns whether a SIGTERM that has ended the job ends the worker, too: at the end of an allocation Slurm sends SIGTERM to all processes there,
-// one after the other. So the worker first waits a moment for its own SIGTERM. With the lock, released meanwhile.
+// Returns whether the job was ended by a SIGTERM that is to end the worker, too: at the end of an allocation Slurm sends SIGTERM to all processes
+// of it, one after the other. So this function waits a moment for the worker's own SIGTERM. With the lock, which is unlocked meanwhile.
 static bool was_ended_with_worker(struct remote_worker *worker, const struct remote_job *job, const struct result *result) {
 	if (result->outcome != OUTCOME_SIGNAL || result->term_signal != SIGTERM || job->stopped) {
 		return false;
@@ -428,7 +428,7 @@ static void *thread_main(void *arg) {
 
 // ---- what the dispatcher says, on the thread of the loop, with the lock ----
 
-// Returns false if there are no more threads or descriptors.
+// Starts a thread for jobs. Returns false if there are no more threads or descriptors.
 static bool start_thread(struct remote_worker *worker) {
 	struct thread_entry *entry = NEW(struct thread_entry);
 	*entry = (struct thread_entry){.next = worker->threads, .worker = worker, .room_fd = wakeup_open()};
@@ -456,8 +456,8 @@ static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_
 	job->talk.sender = job;
 	file_talk_init(&job->talk);
 	bool is_late = now_ns() >= worker->last_minute, is_ending = worker->ending || (worker->end->is_released && !job->has_files);
-	// a conversation is taken even while no job is, as jobs that came before need it. How many jobs run at once the dispatcher counts: its list of
-	// machines may give this one another number by now
+	// a conversation about files is taken even while no job is taken, because earlier jobs need their files. The number of jobs is not checked: the
+	// dispatcher limits it, and its list of machines may give this worker another number of slots by now
 	const char *fault = NULL, *why = is_ending ? "the worker is ending" : job->has_files ? NULL
 		: is_late ? "its time is nearly over" : worker->is_braked ? "no job starts for now" : NULL;
 	if (!why && !job->has_files && payload_read(&job->payload, bytes, n, &fault) != 0) {
@@ -488,7 +488,7 @@ static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
 	}
 	buf_add(&worker->base, bytes, n);
 	char **old = worker->env, **set = payload_list(&worker->base);
-	char *cookie[] = {(char *)env_find(old, "FAIRPAR_COOKIE", strlen("FAIRPAR_COOKIE")), NULL}; // by which the worker's guardian finds its processes
+	char *cookie[] = {(char *)env_find(old, "FAIRPAR_COOKIE", strlen("FAIRPAR_COOKIE")), NULL}; // marks processes for the worker's guardian
 	worker->env = env_merge(adds ? old : cookie, set, NULL);
 	free(old);
 	free(set);
@@ -564,7 +564,7 @@ static void terminate(struct remote_worker *worker) {
 	cond_broadcast(&worker->ends);
 	for (size_t i = 0; i < worker->end->channel.njobs; ++i) {
 		struct remote_job *job = worker->end->channel.jobs[i].owner;
-		post(job->room_fd); // its output is dropped from now on
+		post(job->room_fd); // from now on the output of the job is dropped
 		post(job->input_fd);
 		file_talk_end(&job->talk);
 	}
@@ -588,7 +588,7 @@ static void answer_signal(struct remote_worker *worker, int signal) {
 	}
 }
 
-// Does what is due. Returns when to call it again.
+// Does what is due at this time: pings, the gate, the end of the worker's time, signals to jobs. Returns when to call it again.
 static uint64_t do_due(struct remote_worker *worker) {
 	uint64_t now = now_ns();
 	mutex_lock(&worker->lock);
@@ -599,7 +599,7 @@ static uint64_t do_due(struct remote_worker *worker) {
 	}
 	uint64_t due = time_earlier(channel_tick(&worker->end->channel, now), step_gate(worker, now));
 	mutex_unlock(&worker->lock);
-	if (now >= worker->over && is_greeted) { // in time: Slurm may end a shell's child first, and the shell would go on and succeed
+	if (now >= worker->over && is_greeted) { // before Slurm ends the jobs, which might end a shell's child first: the shell could exit with 0
 		terminate(worker);
 	}
 	if (now >= worker->reap) {

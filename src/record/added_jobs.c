@@ -34,7 +34,7 @@ void added_jobs_close(struct added_jobs *jobs) {
 	}
 }
 
-// ---- one of them ----
+// ---- one added job ----
 
 void added_job_free(struct added_job *added) {
 	if (added) {
@@ -43,7 +43,7 @@ void added_job_free(struct added_job *added) {
 	}
 }
 
-// ---- all of them ----
+// ---- the table of all added jobs ----
 
 struct added_entry *added_jobs_find(const struct added_jobs *jobs, uint64_t id) {
 	return ids_find(jobs->entries, jobs->n, sizeof(*jobs->entries), id);
@@ -62,7 +62,7 @@ void added_jobs_register(struct added_jobs *jobs, struct added_job *added, uint6
 	entry->queue = queue;
 	entry->number = number;
 	struct parent *parent = ids_add(&jobs->parents, &jobs->parents_cap, &jobs->n_parents, sizeof(*parent), by);
-	++parent->n_unfinished; // if `by` is 0, an outsider has added the job: there is no row
+	++parent->n_unfinished; // `by` may be 0: then a process outside the run has added the job, and no row is kept
 }
 
 static void end_entry(struct run *run, uint64_t id, int code) {

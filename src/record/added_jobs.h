@@ -100,12 +100,12 @@ void waits_note_end(struct added_jobs *jobs, struct added_entry *entry);
 void waits_requeued(struct added_jobs *jobs, uint64_t id);
 
 // Between these two calls the attempt is in the table of attempts, and its processes may wait. waits_attempt_end() turns pending waits
-// of the attempt into waits of an outsider, and returns true if the attempt has its slots and the terminal, false if other jobs still
+// of the attempt into waits of no attempt, and returns true if the attempt has its slots and the terminal, false if other jobs still
 // have them on loan. Called on the worker's thread.
 void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt);
 bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt);
 
-// The event loop uses the rest.
+// ---- the following functions are called from the event loop only ----
 
 // Called when a wait is over: the jobs have ended, and the waiter has its slots. `id` is the job that ended first (with `any`), or the
 // job that ended last. Called once, from waits_tick() and never from waits_begin(); then the wait is freed.
@@ -126,7 +126,7 @@ void waits_cancel(struct wait *wait);
 void waits_tick(struct added_jobs *jobs);
 
 struct wait_view {
-	const char *waiter;  // "BATCH#7", or "" for an outsider; escaped
+	const char *waiter;  // "BATCH#7", or "" for a process outside the run; escaped
 	const uint64_t *ids; // the jobs that the waiter waits for and that have not ended yet
 	size_t n;
 	bool returns;        // all these jobs have ended: now the waiter waits for its slots

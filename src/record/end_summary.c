@@ -66,7 +66,7 @@ static bool is_same_place(int fd, int other) {
 	       (fstat(fd, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino);
 }
 
-// Returns true if it lists the jobs that failed.
+// Prints the summary, if the options and the run ask for it. Returns true if it lists the jobs that failed, without a table of batches.
 static bool print_summary(const struct run *run, struct run_stats *stats) {
 	const struct options *options = run->options;
 	stats_finish(stats, stats->last);
@@ -78,7 +78,7 @@ static bool print_summary(const struct run *run, struct run_stats *stats) {
 		return false;
 	}
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	bool whole = always || many; // else only the failed jobs of a single batch
+	bool whole = always || many; // false: the summary lists only the failed jobs of a single batch
 	bool err_seen = !options->show.latest_line && !(options->results && option_results_is_table(options->results));
 	bool out_seen = err_seen && !options->files && is_same_place(STDOUT_FILENO, STDERR_FILENO);
 	add(&text, stats, STDERR_FILENO, (struct summary_form){

@@ -166,7 +166,7 @@ static void add_command(const struct job_spec *spec, const struct expansion *x, 
 	}
 }
 
-// Returns the size of the first of these rows, in bytes.
+// Returns the size of the first row in `rows`, in bytes.
 static size_t row_size(const char *rows, size_t len) {
 	const char *newline = memchr(rows, '\n', len);
 	return newline ? (size_t)(newline - rows) + 1 : len;
@@ -176,7 +176,7 @@ static uint64_t row_seq(const char *row) {
 	return strtoull(row, NULL, 10);
 }
 
-// Writes the rows, then the kept rows of jobs whose added jobs are all finished thereby. *rows is empty afterwards.
+// Writes the rows, then the kept rows of jobs whose added jobs are all finished now. *rows is empty afterwards.
 static void write_rows(struct run *run, struct buf *rows) {
 	while (rows->len > 0 && run->job_records->fd >= 0 && !atomic_load_relaxed(&run->output_error)) {
 		struct buf kept = BUF_INIT;
@@ -283,7 +283,7 @@ uint64_t job_records_seq(const struct run *run, uint64_t n) {
 	return job_records && n >= 1 && n <= job_records->source.nargs ? job_records->seqs[n - 1] : n;
 }
 
-// Asks the log whether the item is done; a row that says so counts for no other item.
+// Asks the log whether the item is done. A row that shows this is used up: it counts for no other item.
 static enum resume_answer find_earlier(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
 	struct job_records *job_records = run->job_records;
 	struct expansion x = {.record = record, .seq = seq, .mark = '1'};

@@ -62,7 +62,7 @@ static int subscribe_log(struct run *run) {
 	if (!log->log) {
 		return cannot_write(run->options->log, errno);
 	}
-	log->fd = by_writer ? log->fd : -1; // else `log` owns it
+	log->fd = by_writer ? log->fd : -1; // without the writer, log->log owns the descriptor
 	publish_subscribe(run, event_log_on_event, log->log, /* wants_output */ run->options->log_output);
 	return 0;
 }
@@ -130,7 +130,7 @@ int log_sink_open(struct run *run) {
 	struct log_sink *log = run->log = NEW(struct log_sink);
 	int fd = !name ? -1 : strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name);
 	log->on_stdout = fd == STDOUT_FILENO;
-	// jobs must not inherit the descriptor that --log names, or its reader would wait for the last of their children
+	// jobs must not inherit the descriptor that --log names: else its reader would wait until the last process of the jobs has ended
 	log->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : name ? log_create(name, /* keeps */ false) : -1;
 	if (name && (log->fd < 0 || (fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) != 0))) {
 		return cannot_write(name, errno);

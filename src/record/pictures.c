@@ -21,7 +21,7 @@
 
 // The receivers of the log's events: `stats` and `first_pass` at the first reading, the members below at the second.
 struct drawing {
-	const char *name;          // of the log
+	const char *name;          // the name of the log in messages
 	struct run_stats *stats;
 	struct first_pass first_pass;
 	struct palette palette;
@@ -122,7 +122,7 @@ static void target_write(void *arg, const char *text, size_t len) {
 	}
 }
 
-// With `keep` puts the picture in its place, else leaves the file that was there before. Returns 0, or -1 after a message.
+// With `keep`, puts the picture in its place; else discards it, and leaves the file that was there before. Returns 0, or -1 after a message.
 static int target_close(struct target *target, bool keep) {
 	bool to_stdout = is_stdout(target->path);
 	int error = to_stdout ? target->error : fd_finish(target->fd, target->error);

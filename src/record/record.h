@@ -142,7 +142,7 @@ bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, con
 bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
                 uint64_t received, struct spool *spool);
 
-// For the writer's config.written(), which is called when the output of these jobs was written: appends their rows to the log. `arg` is the run.
+// For config.written() of run->writer, called when the output of some jobs was written: appends the rows of these jobs to the log. `arg` is the run.
 void job_records_written(void *arg, const char *rows, size_t len);
 
 // Notes that the added job of that number need not run again, although it has no row in the log of this run. Any thread.

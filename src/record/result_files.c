@@ -40,11 +40,11 @@ struct result_files {
 
 static int open_table(struct run *run, const char *path) {
 	struct result_files *result_files = run->result_files;
-	const char *ending = strrchr(path, '.'); // one of the three that option_results_is_table() knows
+	const char *ending = strrchr(path, '.'); // one of the endings that option_results_is_table() knows
 	bool is_csv = strcasecmp(ending, ".csv") == 0, is_tsv = strcasecmp(ending, ".tsv") == 0;
 	result_files->table = is_csv ? TABLE_CSV : is_tsv ? TABLE_TSV : TABLE_JSON;
 	if (path[0] == '-' && path[1] == '.') {
-		return 0; // to stdout
+		return 0; // the table goes to stdout
 	}
 	result_files->fd = write_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, "nothing was run");
 	if (result_files->fd < 0) {
@@ -281,7 +281,7 @@ bool result_files_begin(struct worker_state *state, struct job *job, struct resu
 static void add_row(struct worker_state *state, struct job *job, const struct result *result, uint64_t received) {
 	struct expansion x = job_expansion(job);
 	FP_CLEANUP(buf_fini) struct buf command = BUF_INIT, tag = BUF_INIT, line = BUF_INIT;
-	if (job->step > 0) { // else state->text is this command
+	if (job->step > 0) { // in the first step, state->text is this command
 		command_text(job->spec->command, &x, &job->spec->by, &command);
 	}
 	const struct buf *text = job->step > 0 ? &command : &state->text;

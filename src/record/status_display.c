@@ -32,7 +32,7 @@
 
 enum {
 	LINE_MS = 100,         // between two drawings
-	REDRAW_MS = 30,        // output erases the line; it is drawn again so much later, when the job that wrote may have ended and be counted
+	REDRAW_MS = 30,        // from output, which erases the line, to the next drawing: by then the job that wrote may have ended and be counted
 	ZENITY_MS = 1000,
 	PLAIN_S = 30,
 	TIME_MS = 1000,        // between two drawings of a line that shows time
@@ -56,7 +56,7 @@ struct status_display {
 	bool ended;            // status_display_end() was called
 	bool hidden;           // the user has switched the line off (SIGUSR2)
 	bool all_read;         // run->all_read at the last drawing
-	const char *awaited;   // the result of leases_awaited_pool()
+	const char *awaited;   // the name of the pool for which the run waits (leases_awaited_pool()), or NULL
 	bool shows_time;       // the line that was drawn last changes with time
 	bool may_show_time;    // the line that was drawn last will change with time once there is a forecast
 	uint64_t drawn;        // the time of the last drawing, or 0

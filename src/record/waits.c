@@ -11,15 +11,15 @@
 #include "sharing/nested.h"
 
 enum wait_state {
-	WAITS,                 // jobs that it waits for have not ended
-	RETURNS,               // its jobs have ended, and its attempt waits for its slots
-	IS_OVER,               // `done` is to be called
+	WAITS,                 // the jobs that the wait is for have not ended yet
+	RETURNS,               // these jobs have ended, and the waiting attempt waits for its own slots
+	IS_OVER,               // the wait is over: `done` is to be called
 };
 
 struct wait {
-	struct list link;      // of jobs->waits
+	struct list link;      // link in jobs->waits
 	struct added_jobs *jobs;
-	struct live_attempt *attempt; // the attempt that waits; NULL: an outsider waits, or the attempt has ended
+	struct live_attempt *attempt; // the attempt that waits; NULL: a process outside the run waits, or the attempt has ended
 	enum wait_state state;
 	bool any;
 	uint64_t *ids;         // the ids of the jobs that have not ended yet
@@ -79,7 +79,7 @@ static void attempt_wait(struct added_jobs *jobs, struct live_attempt *attempt) 
 	++attempt->nwaits;
 	if (attempt->slots == KEEPS_SLOTS) {
 		attempt_lend(jobs, attempt);
-	} else if (attempt->slots >= WANTS_SLOTS) { // the job was about to go on
+	} else if (attempt->slots >= WANTS_SLOTS) { // the attempt was waiting for its slots, to go on
 		lend_slots(jobs->run, attempt);
 	}
 }
@@ -105,7 +105,7 @@ static void attempt_want(struct added_jobs *jobs, struct live_attempt *attempt) 
 	}
 }
 
-// Does not touch the slots: when the item of the attempt ends, the pool gives them back, and takes the attempt out of the line for slots.
+// Does not touch the slots of the attempt: when its item ends, the pool takes the slots back, and removes the attempt from the line for slots.
 bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt) {
 	if (!jobs) {
 		return true;
@@ -151,7 +151,7 @@ static void search_name(struct search *search, const char *name, uint64_t number
 	search->path = text;
 }
 
-// True if that attempt can go on only after the waiter has ended, or is the waiter.
+// True if that attempt is the waiter, or can go on only after the waiter has ended.
 static bool search_attempt(struct search *search, const struct live_attempt *attempt) {
 	bool found = attempt == search->waiter;
 	list_for_each_entry(&search->jobs->waits, struct wait, wait, link) {
@@ -170,7 +170,7 @@ static bool search_attempt(struct search *search, const struct live_attempt *att
 
 static bool search_batch(struct search *search, struct dag_node *node);
 
-// True if that batch begins or ends only after the waiter has ended. Searches the batches that it needs, and the batches that emit into it.
+// True if that batch can begin or end only after the waiter has ended. Searches the batches that it needs, and the batches that emit into it.
 static bool search_needs(struct search *search, const struct dag_node *node) {
 	const struct run *run = search->jobs->run;
 	bool found = false;
@@ -237,7 +237,7 @@ static bool search_job(struct search *search, uint64_t id) {
 	return found;
 }
 
-// If the wait would make the attempt wait for its own end, says so in `why`, with the names of the circle.
+// If the wait would make the attempt wait for its own end, writes the reason to `why`, with the names of the jobs in the circle.
 static void check_circle(struct added_jobs *jobs, const struct live_attempt *attempt, const uint64_t *ids, size_t n, bool any,
                          struct buf *why) {
 	size_t nblocked = 0, needed = any ? n : 1;

@@ -119,7 +119,7 @@ static void mark_unsent(const struct channel *channel, const struct buf *of, siz
 }
 
 void channel_mark_unsent(struct channel *channel) {
-	mark_unsent(channel, &channel->current, channel->sent); // finds nothing while that is the greeting
+	mark_unsent(channel, &channel->current, channel->sent); // finds nothing while `current` is the greeting
 	mark_unsent(channel, &channel->urgent, 0); // the first frames of jobs are urgent
 }
 
@@ -219,7 +219,7 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 	if (!channel->is_greeted && !channel_why(channel)) {
 		at = channel->greeting(channel->arg);
 	}
-	if (channel->is_greeted) { // before the greeting, other bytes are no sign of life
+	if (channel->is_greeted) { // before the greeting, bytes do not show that a worker is there
 		channel->heard = now;
 	}
 	while (channel->is_greeted && !channel_why(channel)) {
@@ -255,7 +255,7 @@ uint64_t channel_tick(struct channel *channel, uint64_t now) {
 	if (channel_why(channel) || channel->is_suspended || (!is_greeted && channel->waits_for_greeting)) {
 		return UINT64_MAX;
 	}
-	if (!is_greeted) { // the shell that may run there so far could take a ping for its input
+	if (!is_greeted) { // a shell may run there until the greeting, and would read a ping as its input
 		channel->pinged = now;
 	}
 	if (!is_greeted && channel->has_sent) { // a program is being sent, which may take long

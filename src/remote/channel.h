@@ -1,9 +1,9 @@
 // One end of a connection, without its I/O: makes frames of the bytes that come, queues frames to be sent in two lanes, limits how many bytes of
 // a job are under way (windows), and notices silence. dispatcher_end.h and worker_end.h are the two ends, each with such a channel.
 //
-// If nothing comes for 15 s, the channel sends a ping, and the other end answers the last ping that it has read. After 60 s in which nothing (at
-// first: no greeting) has come, the channel breaks, but never while it is suspended. An invalid frame breaks it, too. A broken channel takes and
-// sends nothing any more. In all of this room, received bytes that are wrong break the channel, and a static text (`why`) says what is wrong.
+// If no byte comes for 15 s, the channel sends a ping, and the other end answers the last ping that it has read. After 60 s without a byte (before
+// the greeting: without the greeting) the channel breaks, unless it is suspended. A broken channel takes and sends nothing any more. Everywhere in
+// src/remote, received bytes that are not valid break the channel, and a static text (`why`) says what is wrong with them.
 //
 // Pure: times are arguments, in nanoseconds of a clock that does not go back. One thread at a time.
 
@@ -19,16 +19,16 @@
 enum {
 	OUTPUT_WINDOW = 256 * 1024, // bytes of a job's output that may be under way
 	INPUT_WINDOW = 64 * 1024,   // bytes of a job's input that may be under way
-	MARK_SIZE = 32,             // hexadecimal digits
+	MARK_SIZE = 32,             // hexadecimal digits of the mark in a greeting
 };
 
 // The first line of a dispatcher is GREETING, the mark and a newline; a worker answers with a newline, the mark and a newline.
 #define GREETING "fairpar-worker 2 "
 
-// How a job is to be ended: the number in a `stop` frame.
+// How a worker is to end a job: the number in a `stop` frame.
 enum stop_how {
 	STOP_CANCEL,  // by the steps of --term-seq; its outcome is OUTCOME_CANCELLED
-	STOP_EXPIRE,  // by the same steps; its outcome is OUTCOME_TIMEOUT
+	STOP_EXPIRE,  // by the steps of --term-seq; its outcome is OUTCOME_TIMEOUT
 	STOP_KILL,    // by SIGKILL; its outcome is OUTCOME_CANCELLED
 	STOP_HOWS
 };
@@ -50,10 +50,10 @@ struct job_end {
 // A job on the connection, from its `run` frame to `done` or `refuse`.
 struct channel_job {
 	uint64_t number;
-	void *owner;              // for the use of this end's owner; NULL at first
-	bool is_running;          // it has started
+	void *owner;              // set and used only by the owner of this end; NULL at first
+	bool is_running;          // the job has started
 	bool input_ended;
-	bool has_files;           // it is no job, but a conversation about files (file_talk.h)
+	bool has_files;           // this is no job, but a conversation about files (file_talk.h)
 	bool is_unsent;           // the connection broke before all of the `run` frame was written; or the worker has refused the job
 	size_t send_window;       // how many bytes this end may send now: of the job's output (worker) or of its input (dispatcher)
 	size_t receive_window;    // how many bytes the other end may send now
@@ -64,19 +64,19 @@ struct channel_job {
 
 struct channel {
 	enum wire_sender self;
-	// Called when bytes have come before the greeting was whole. Sets is_greeted if it is whole now, and returns the offset in `in` behind the
-	// greeting; else returns 0.
+	// Called when bytes have come while the greeting is not whole. If the greeting is whole now, sets is_greeted, and returns the offset in `in`
+	// behind the greeting; else returns 0.
 	size_t (*greeting)(void *arg);
-	// Called with each frame that comes, which is valid during the call; its payload has a NUL behind it. Returns NULL, or why the frame is not
-	// allowed now: static text.
+	// Called with each frame that comes. The frame is valid only during the call, and its payload has a NUL behind it. Returns NULL, or why the
+	// frame is not allowed now: static text.
 	const char *(*frame)(void *arg, const struct wire_frame *frame);
 	void *arg;
 	struct buf in;            // received bytes that are no whole frame yet
 	struct buf urgent, bulk;  // whole frames, to be sent
-	size_t bulk_at;           // offset in `bulk` of the first frame that was not moved to `current`
+	size_t bulk_at;           // offset in `bulk` of the first frame that was not moved to `current` yet
 	struct buf current;       // the bytes that are being written
 	size_t sent;              // how many bytes of `current` were written
-	bool has_sent;            // bytes were written since the last channel_tick(); also set by an owner that writes others
+	bool has_sent;            // bytes were written to the connection, by channel_sent() or by the owner, since the last channel_tick()
 	bool owes_pong, owes_bytes; // an answer to the ping `pong` is to be sent; the `passed_on` of some job is to be acknowledged
 	uint64_t pong;            // number of the last ping that came
 	uint64_t heard, pinged;   // when bytes came last; when a ping was sent last
@@ -89,7 +89,7 @@ struct channel {
 	char why[200];            // why the channel is broken; "": it is not
 };
 
-// Makes one end, of the side `self`; the callbacks are called with `arg`. channel_fini() frees what it holds.
+// Makes the end of the side `self`; the callbacks are called with `arg`. channel_fini() frees what the channel holds.
 void channel_init(struct channel *channel, enum wire_sender self, size_t (*greeting)(void *arg),
                   const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg, uint64_t now);
 void channel_fini(struct channel *channel);
@@ -106,22 +106,22 @@ struct channel_job *channel_add_job(struct channel *channel, uint64_t number);
 struct channel_job *channel_find_job(const struct channel *channel, uint64_t number);
 void channel_remove_job(struct channel *channel, struct channel_job *job);
 
-// Queues the frames as frames of the job, whose number it writes into them.
+// Queues the frames as frames of the job: writes the number of the job into each frame.
 void channel_send_frames(struct channel *channel, uint64_t job, const struct buf *frames);
 
 // The bytes of a job are its output (streams 1 and 2), sent by the worker, and its input (stream 0), sent by the dispatcher. channel_room()
-// returns how many may be sent now, 0 if the job is gone. channel_send_bytes() sends all `n`, which must be no more than that.
+// returns how many bytes this end may send now, 0 if the job is gone. channel_send_bytes() sends `n` bytes, at most channel_room().
 // channel_acknowledge() tells the other end that `n` bytes were passed on, so that `n` more may come; it does nothing if the job is gone.
 size_t channel_room(const struct channel *channel, uint64_t job);
 void channel_send_bytes(struct channel *channel, uint64_t job, unsigned stream, const char *bytes, size_t n);
 void channel_acknowledge(struct channel *channel, uint64_t job, size_t n);
 
-// For `frame`: counts the bytes of an `out` or `in` frame, or those that a `more` or `take` frame acknowledges. Returns NULL, or what is wrong.
+// To be called by `frame`: counts the bytes of `out` or `in`, or the bytes that `more` or `take` acknowledges. Returns NULL, or what is wrong.
 const char *channel_receive_bytes(struct channel_job *job, size_t n);
 const char *channel_acknowledged(struct channel *channel, struct channel_job *job, uint64_t n);
 
-// Takes bytes that have come, and calls `greeting` and then `frame` for each whole frame. Returns 0, or -1 if the channel is broken
-// (channel_why()).
+// Takes bytes that have come, calls `greeting` until the greeting is whole, and then `frame` for each whole frame. Returns 0, or -1 if the
+// channel is broken (channel_why()).
 int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now);
 
 // channel_output() returns the *ret_n bytes, perhaps 0, that are to be written next; borrowed until the next call. channel_sent() says how
@@ -129,7 +129,7 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 const char *channel_output(struct channel *channel, size_t *ret_n);
 void channel_sent(struct channel *channel, size_t n);
 
-// Writes what can be written to the descriptor: the only I/O here. Returns 0 if all was written, more if bytes are left, or -1 with errno.
+// Writes the bytes that the descriptor takes now: the only I/O here. Returns 0 if no bytes are left, a number above 0 if some are, -1 with errno.
 ssize_t channel_write(struct channel *channel, int fd);
 
 // Sets is_unsent of each job that the other end cannot know of, because the last byte of its first frame was not written.

@@ -42,7 +42,7 @@ static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job
 	gone.is_unsent = true;
 	end->refused = end->channel.heard;
 	channel_remove_job(&end->channel, job);
-	if (!end->is_braked) { // without a brake, the same job would be sent to it again at once
+	if (!end->is_braked) { // the worker has sent no `brake` frame: the same job would be sent to it again at once
 		leave(end, frame->payload);
 	}
 	end->calls.lost(end->arg, &gone);
@@ -53,7 +53,7 @@ static struct timeval to_timeval(uint64_t ns) {
 	return (struct timeval){.tv_sec = (time_t)(ns / 1000000000), .tv_usec = (suseconds_t)(ns / 1000 % 1000000)};
 }
 
-// Whether the numbers of a `done` frame make sense: for a job that could not start, or for one that has a status of wait(2).
+// Whether the numbers of a `done` frame are possible for a job that was running (`is_running`), or for a job that had not started.
 static bool can_be(const uint64_t *of, bool is_running) {
 	enum { OUTCOME = 1, EXIT, SIGNAL, FLAGS, WALL, USER, SYSTEM, MEMORY };
 	if (of[EXIT] > 255 || of[SIGNAL] > 127 || (of[EXIT] > 0 && of[SIGNAL] > 0) || of[FLAGS] > 1 || of[WALL] > INT64_MAX / 2 ||
@@ -170,7 +170,7 @@ static bool find_request(const struct dispatcher_end *end, const char *word, str
 	return newline;
 }
 
-// Passes on the machine's request for a program, and once it says that the program is installed, sends the greeting again.
+// Passes on the machine's request for a program. Once the machine says that the program is installed, sends the greeting again.
 static void send_program(struct dispatcher_end *end) {
 	FP_CLEANUP(buf_fini) struct buf rest = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
@@ -282,7 +282,7 @@ uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now) {
 	due = end->goes < due ? end->goes : due;
 	for (size_t i = 0; i < channel->njobs; ++i) {
 		struct channel_job *job = &channel->jobs[i];
-		if (job->due <= now && job->receive_window == 0 && !job->is_read) { // it cannot end before its output is read here
+		if (job->due <= now && job->receive_window == 0 && !job->is_read) { // the job cannot end before its output is read here
 			job->due = now + ORDER_NS;
 		} else if (job->due <= now) {
 			job->due = UINT64_MAX;

@@ -2,36 +2,36 @@
 //
 //   sent -started-> running -done-> gone       sent -refused-> gone, reported as lost      any -the connection breaks-> gone, reported as lost
 //
-// The other end may first send noise, the output of a login shell. It ends at the mark: a random text that the greeting contains and the worker
-// repeats. If the machine has no fairpar, the script that was started there may answer the greeting by a line "want MARK SYSTEM": then it is sent
-// a program, says "have MARK" when that is installed, and becomes a worker, which is greeted anew.
+// The other end may first send noise, the output of a login shell. The noise ends at the mark: a random text that the greeting contains and the
+// worker repeats. If the machine has no fairpar, the script that was started there may answer the greeting by a line "want MARK SYSTEM". Then the
+// owner sends it a program; the script says "have MARK" when the program is installed, runs it as the worker, and gets the greeting once more.
 //
-// Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends input and acknowledges output. A callback must call none
-// of the functions of these files but channel_acknowledge(); hello() may also call channel_send().
+// Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends input and acknowledges output. Of the functions of this
+// file and channel.h, a callback may call only channel_acknowledge(), and hello() also channel_send().
 
 #pragma once
 
 #include "remote/channel.h"
 
 struct dispatcher_calls {
-	void (*hello)(void *arg, const struct worker_hello *hello);   // jobs may be sent from now on; an `env` frame may come before the first
+	void (*hello)(void *arg, const struct worker_hello *hello);   // jobs may be sent from now on; an `env` frame may be sent before the first job
 	void (*started)(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago); // the job runs as process `pid`, since `ago` nanoseconds
 	// Output of stream 1 or 2. The owner calls channel_acknowledge() when it has passed the bytes on.
 	void (*output)(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n);
 	void (*done)(void *arg, const struct channel_job *job, const struct job_end *end); // `job` is a copy here and in lost()
-	// The worker takes no further job: it has said so, or has refused a job without a brake. Running jobs go on. Called once, before lost().
+	// The worker takes no further job: it said `bye`, or refused a job without a `brake` frame. Running jobs go on. Called once, before lost().
 	void (*bye)(void *arg, const char *why);
 	// The worker takes no jobs for now, because of `why`, while `jobs` jobs run there; or (`why` is NULL) it takes jobs again. The latter call
 	// comes at least a second after the worker's last refusal.
 	void (*braked)(void *arg, uint64_t jobs, const char *why);
-	// The connection has broken, or the worker has refused the job: then job->is_unsent is set, too. Unless it is, the job may have begun.
+	// The connection has broken, or the worker has refused the job. The job may have begun unless job->is_unsent is set, as after a refusal.
 	void (*lost)(void *arg, const struct channel_job *job);
 	void (*overdue)(void *arg, struct channel_job *job);   // the job was told to stop and has not ended in time; its frames may still come
-	// The machine at the other end, of the kind `machine` (uname -sm), has no fairpar and requests one. Returns 0, and the owner writes the answer
-	// before any further output of the channel; or returns -1 with *ret_why. May be NULL.
+	// The machine at the other end, of the kind `machine` (uname -sm), has no fairpar and requests the program. Returns 0, and the owner writes the
+	// program before any further output of the channel; or returns -1 with *ret_why. This callback may be NULL.
 	int (*program_requested)(void *arg, const char *machine, struct buf *ret_why);
-	// The fairpars in the job want `slots` more slots, each to be lent by a `lend` frame, when it is free; wanted() returns NULL, or why so many are
-	// not allowed: static text. One such slot is not needed any more.
+	// wanted(): the fairpars in the job want `slots` more slots; the owner lends each by a `lend` frame when it has one. Returns NULL, or why so
+	// many are not allowed: static text. back(): the fairpars in the job do not need one of the lent slots any more.
 	const char *(*wanted)(void *arg, struct channel_job *job, uint64_t slots);
 	void (*back)(void *arg, struct channel_job *job);
 	// A frame of a conversation about files. Returns NULL, or why it is not allowed: static text.
@@ -46,10 +46,10 @@ struct dispatcher_end {
 	bool is_up;               // the worker's hello has come
 	uint64_t suspended;       // since when the connection is suspended; valid only while it is
 	bool is_braked;           // the last `brake` frame said that the worker takes no jobs
-	bool is_leaving;          // the worker takes no more jobs: one end said bye, or the worker refused a job without a brake
-	uint64_t refused, goes;   // when the worker last refused a job; when calls.braked() is to say that it takes jobs again, or UINT64_MAX
+	bool is_leaving;          // the worker takes no more jobs: one end said bye, or the worker refused a job while is_braked was not set
+	uint64_t refused, goes;   // when the worker last refused a job; when calls.braked() is to say that the worker takes jobs again, or UINT64_MAX
 	uint64_t idle_until;      // when the connection is given up because the worker is leaving and has no job, else UINT64_MAX
-	bool program_requested, program_installed; // before the mark, the other end has requested a program, has installed it
+	bool program_requested, program_installed; // the script at the other end has requested a program; it has installed the program
 };
 
 // Makes the end, with the greeting as its first output. `mark`: MARK_SIZE hexadecimal digits that nobody else knows; copied, as `calls`.
@@ -64,7 +64,7 @@ const char *dispatcher_end_noise(const struct dispatcher_end *end);
 void dispatcher_end_lose_jobs(struct dispatcher_end *end);
 
 // Sends a job (payload.h), whose number is higher than all before. Without a payload (NULL, 0) it begins a conversation about files instead, which
-// has a number and an end as a job has; channel_send_frames() sends its frames. Returns it as channel_add_job() does; the caller sets its `owner`.
+// has a number and an end as a job has; channel_send_frames() sends its frames. Returns the job as channel_add_job() does; the caller sets `owner`.
 struct channel_job *dispatcher_end_begin(struct dispatcher_end *end, uint64_t number, const char *payload, size_t n);
 
 // Sends an `eof` frame: the job's standard input has ended; or a `shut` frame: nobody reads that stream of its output (1 or 2) any more, so the
@@ -75,12 +75,12 @@ void dispatcher_end_say(struct dispatcher_end *end, enum wire_type type, uint64_
 // before it is overdue.
 void dispatcher_end_stop(struct dispatcher_end *end, uint64_t job, enum stop_how how, uint64_t takes, uint64_t now);
 
-// Has the worker stop its jobs, because the dispatcher is about to be stopped (`begins`), or continue them. Until then silence breaks nothing.
+// Has the worker suspend its jobs (`begins`), as the dispatcher is about to be stopped; or continue them. Meanwhile silence breaks no connection.
 void dispatcher_end_suspend(struct dispatcher_end *end, bool begins, uint64_t now);
 
 // Calls channel_tick(), and returns as it does; also reports overdue jobs and the end of a brake. Breaks the connection if the worker takes no
 // more jobs and has had none for a minute.
 uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now);
 
-// Releases the worker: it ends when its jobs have.
+// Releases the worker, and tells it `why`: the worker takes no further job, and ends when its jobs have ended.
 void dispatcher_end_bye(struct dispatcher_end *end, const char *why);

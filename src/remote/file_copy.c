@@ -99,8 +99,8 @@ char *file_copy_read_link(int dir, const char *name) {
 	return n < 0 ? NULL : xmemdup(target, (size_t)n);
 }
 
-// Prepares to follow a link. If file_receive.c might have made it, its path may not lead above the directory that its ".." lead to. Returns 0,
-// or -1 with errno.
+// Prepares to follow a link. If file_receive.c may have made the link, the way through it must not lead above the directory that the ".." in its
+// target lead to. Returns 0, or -1 with errno.
 static int enter_link(struct file_spot *spot, const char *target) {
 	size_t up = link_climbs(target);
 	bool is_fenced = spot->room < ANYWHERE / 2, may_be_copied = up <= LEVELS_MOST;

@@ -1,20 +1,20 @@
 // A file or a directory that is copied over a connection: the sender and the receiver. Each of the two may be at either end.
 //
 //   sender:   entry -data, hole, entries of a directory-> end -waits-> over           receiver:   entry … end -"over" is sent-> over
-//             Both ends may see the same directory. So before its last step, or before the names of a directory, the sender waits for "made", and
-//             looks for the receiver's temporary file beside its own file: if that is there, it says "same", and nothing is copied. If the receiver
-//             finds that its place holds the sender's very file, it says "same" in place of "made", and makes no temporary file
+//             Both ends may see the same directory, where a copy would replace the file by itself. So before the end of a file, or the entries
+//             of a directory, the sender waits until the receiver has made its temporary file and says "made". If the sender finds that file
+//             beside its own file, it says "same", and nothing is copied. A receiver that finds the sender's very file says "same" itself.
 //
 // No name leads the receiver out of the directory that it was given: it takes one name at a time, and opens it relative to a descriptor, following
-// no link. A file has a temporary name in its directory until it is whole. A failure is noted in `why` at both ends, and the rest is copied.
+// no link. A file has a temporary name in its directory until it is whole. A failure is noted in `why` at both ends, and other files are copied.
 //
-// A link is made only if its text cannot lead out of its tree: it is relative, with ".." only at the beginning, and not too often. But such a link
-// may name another one, made by the user, that leads out. So in the path that the user has given, at both ends, a link that may have come in a tree
-// is followed only below the directory that its own ".." lead to, also through other links: whoever made it could reach no more than that. All
-// other links are the user's, and are followed as usual.
+// The receiver makes a symbolic link only if its text cannot lead out of the copied tree: a relative path, with ".." only at the beginning, and no
+// more often than the link is deep. But the text may name another link, made by the user, that does lead out. So when either end follows the path
+// that the user has given, and meets a link that may have been copied like this, the way through this link, with all links behind it, must stay
+// below the directory that the link's own ".." lead to. All other links are the user's, and are followed as usual.
 //
 // Frames in, frames out, and files; no threads, no connection. The connection writes the number of the job into the frames. At most FILE_WINDOW
-// bytes of a copy are under way: each frame but `room` counts as FILE_FRAME_COST and its payload.
+// bytes of a copy are under way: each frame except `room` counts as FILE_FRAME_COST bytes and the bytes of its payload.
 
 #pragma once
 
@@ -22,7 +22,7 @@
 #include "remote/wire.h"
 
 enum { FILE_WINDOW = 1024 * 1024, FILE_FRAME_COST = 64 };
-enum { FILE_INBOX = 2 * FILE_WINDOW }; // bytes of frames that may wait to be taken: more than an end that keeps to FILE_WINDOW lets wait
+enum { FILE_INBOX = 2 * FILE_WINDOW }; // bytes of frames that may wait to be taken; they stay below this if the other end keeps to FILE_WINDOW
 
 enum file_kind { FILE_REGULAR, FILE_DIRECTORY, FILE_LINK, FILE_KINDS }; // in an `entry` frame
 enum file_note { NOTE_MADE, NOTE_OVER, NOTE_SAME, FILE_NOTES };         // in a `note` frame
@@ -34,7 +34,7 @@ enum file_look { LOOK_NOT_YET, LOOK_OTHER, LOOK_UNKNOWN, LOOK_SAME };
 
 struct file_location {
 	const char *dir;           // the directory that `name` is in or below; "": the working directory
-	const char *name;          // "./a/b", as file_route.name has it
+	const char *name;          // in the form of file_route.name: "./a/b"
 	const char *temp;          // the temporary name
 };
 
@@ -43,8 +43,8 @@ struct file_copy {
 	bool is_over;
 	enum file_look look;       // the result, once is_over is set; LOOK_SAME: nothing was copied
 	struct buf why;            // what could not be transferred, and why; or empty
-	// own
-	char *dir, *name, *temp;
+	// private to the two ends
+	char *dir, *name, *temp;   // copies of the location
 	const char *base;          // the last part of the name
 	int dir_fd;                // the directory that `base` is in, or -1
 	struct levels levels;
@@ -56,17 +56,17 @@ struct file_copy {
 	uint64_t window, heard;    // how many bytes may be sent; how many have come and are not acknowledged yet
 	struct buf out;            // frames to be sent
 	unsigned nfailed;          // how many failures were noted in `why`
-	bool was_made;             // "made" was sent, or has come
+	bool was_made;             // of a sender: "made", or "same" in its place, has come
 	// of a sender
 	bool has_ended;
-	bool is_refused;           // the receiver could not make the top
+	bool is_refused;           // the receiver could not make the file or directory that is the whole copy
 	bool is_cut;               // no more bytes of the present file are sent
 	uint64_t data_end;         // where the next hole may begin
 	char *bytes;               // buffer for one `data` frame
 	// of a receiver
-	bool has_temp;             // there is a temporary file: in the deepest directory, or if none is open, in dir_fd
+	bool has_temp;             // there is a temporary file: in the deepest directory that is open, or in dir_fd if none is open
 	struct timespec mtime;     // time of the entry that has come last
-	size_t skipped;            // how many directories deep the entries are in one that could not be made
+	size_t skipped;            // number of directories that have begun, have not ended, and are not made here
 };
 
 // Makes one end. The location is copied. file_copy_free() removes the temporary file if it is left, and frees; NULL-safe.
@@ -99,7 +99,7 @@ struct file_spot {
 	unsigned nlinks;           // how many links were followed
 };
 
-// Returns the target of the link, for the caller to free; or NULL with errno, as if `name` is no link.
+// Returns the target of the link, for the caller to free; or NULL with errno, for example if `name` is no link.
 char *file_copy_read_link(int dir, const char *name) FP_NODISCARD;
 
 // If *name in that directory is a link, goes to the directory of its target, and sets *name to the target's name there; the old name is freed, and
@@ -109,11 +109,11 @@ int file_copy_follow(struct file_spot *spot, char **name) FP_NODISCARD;
 // Returns the message for the errno of file_copy_open_dir() or file_copy_follow().
 const char *file_copy_error(void);
 
-// Writes a text that no other file has: the payload of the first entry, by which the receiver knows the sender's file.
+// Writes a text that identifies the file: the payload of the first entry, by which the receiver recognizes the sender's file.
 enum { FILE_ID_SIZE = 64 };
 void file_copy_id(const struct stat *stat, char ret_id[FILE_ID_SIZE]);
 
-extern const char file_is_deep[]; // why a directory is not copied
+extern const char file_is_deep[]; // the reason why a directory is not copied that is too many levels deep
 
 const char *file_send_take(struct file_copy *copy, const struct wire_frame *frame);
 void file_send_give(struct file_copy *copy);

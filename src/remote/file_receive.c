@@ -55,14 +55,14 @@ static int enter(struct file_copy *copy, const char *name, mode_t mode) {
 	level->mtime = copy->mtime;
 	level->mode = is_new ? now & (mode | 0077) : now;
 	level->has_other_mode = level->mode != now;
-	if ((now & 0700) != 0700) { // if this fails, making the files in it fails, and says so
+	if ((now & 0700) != 0700) { // if fchmodat() fails, the files in the directory cannot be made, and a message says so
 		level->has_other_mode = fchmodat(above, name, now | 0700, AT_SYMLINK_NOFOLLOW) == 0;
 	}
 	return 0;
 }
 
-// Makes what the entry that has just come needs: at the top also the directories of its path, up to TRIES times, as another process may remove
-// these while they are empty. Returns 0, or -1 with errno.
+// Makes the directory, or the temporary file, of the entry that has just come. For the first entry also makes the directories of its path, up to
+// TRIES times, as another process may remove these while they are empty. Returns 0, or -1 with errno.
 static int make(struct file_copy *copy, bool is_dir, const char *name, mode_t mode) {
 	bool is_top = copy->levels.n == 0;
 	int result = -1;
@@ -142,7 +142,7 @@ static void begin_dir(struct file_copy *copy, const char *name, mode_t mode) {
 	}
 }
 
-// Leaves the deepest directory, with its mode and time.
+// Leaves the deepest directory, and gives it its mode and time.
 static void end_dir(struct file_copy *copy) {
 	const struct level *level = levels_deepest(&copy->levels);
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, level->mtime};
@@ -178,7 +178,7 @@ static bool is_name(const char *bytes, size_t n, bool has_target) {
 	return is_part && (has_target ? rest > 1 && !memchr(bytes + len + 1, '\0', rest - 1) : rest == 0);
 }
 
-// Whether the top's place already holds the sender's very file.
+// Whether the place of the copy already holds the sender's very file, because both ends see the same directory.
 static bool has_file(struct file_copy *copy, const char *id) {
 	struct stat stat;
 	char own[FILE_ID_SIZE] = "";
@@ -240,7 +240,7 @@ static void on_end(struct file_copy *copy, uint64_t other) {
 
 const char *file_receive_take(struct file_copy *copy, const struct wire_frame *frame) {
 	if (copy->levels.n > 0 && !copy->in_file) {
-		remove_temp(copy); // the sender has looked for it by now
+		remove_temp(copy); // the sender has looked for the temporary file by now
 	}
 	switch ((int)frame->type) {
 	case FRAME_ENTRY: return on_entry(copy, frame);

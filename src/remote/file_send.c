@@ -29,13 +29,13 @@ static void send_entry(struct file_copy *copy, enum file_kind kind, const struct
 	});
 }
 
-// Ends the regular file, or the deepest directory; if that is the top, ends the copy too.
+// Ends the regular file, or the deepest directory. Ends the copy, too, if no directory is open then.
 static void send_end(struct file_copy *copy) {
 	bool was_file = copy->in_file;
 	fd_close(&copy->fd);
 	copy->in_file = copy->is_cut = false;
 	if (!was_file && copy->levels.n > 0 && levels_leave(&copy->levels) != 0) {
-		file_copy_fail(copy, 0, "", strerror(errno)); // … so nothing more of the directory above can be opened
+		file_copy_fail(copy, 0, "", strerror(errno)); // no further file of the directory above can be opened
 	}
 	copy->has_ended = copy->levels.n == 0;
 	file_copy_write(copy, &(struct wire_frame){.type = FRAME_END, .numbers = {0, copy->look == LOOK_OTHER}});
@@ -48,7 +48,7 @@ static void send_file(struct file_copy *copy, int dir, const char *name) {
 	struct stat stat;
 	copy->fd = openat(dir, name, OPEN_FLAGS);
 	bool is_open = copy->fd >= 0 && fstat(copy->fd, &stat) == 0;
-	if (!is_open || !S_ISREG(stat.st_mode)) { // it may have changed since its name was looked up
+	if (!is_open || !S_ISREG(stat.st_mode)) { // another file may have got the name since the name was looked up
 		file_copy_fail(copy, 0, name, is_open ? strange : strerror(errno));
 		fd_close(&copy->fd);
 		return;
@@ -57,7 +57,7 @@ static void send_file(struct file_copy *copy, int dir, const char *name) {
 	copy->file_name = xstrdup(name);
 	copy->in_file = true;
 	copy->offset = 0;
-	copy->data_end = (uint64_t)stat.st_blocks * 512 >= (uint64_t)stat.st_size ? INT64_MAX : 0; // fewer blocks than bytes: it may have holes
+	copy->data_end = (uint64_t)stat.st_blocks * 512 >= (uint64_t)stat.st_size ? INT64_MAX : 0; // fewer blocks than bytes: the file may have holes
 	send_entry(copy, FILE_REGULAR, &stat, name, strlen(name));
 }
 
@@ -148,7 +148,7 @@ static void send_link(struct file_copy *copy, int dir, const char *name, const s
 	}
 }
 
-// Begins the file `name`, which is in the deepest directory, or is the top.
+// Begins the file `name`, which is in the deepest directory, or is itself what is copied.
 static void send_next(struct file_copy *copy, int dir, const char *name) {
 	struct stat stat;
 	if (fstatat(dir, name, &stat, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -197,7 +197,7 @@ static enum file_look look_in(const struct file_copy *copy, int dir) {
 	return is_there ? LOOK_SAME : errno == ENOENT ? LOOK_OTHER : LOOK_UNKNOWN;
 }
 
-// If the name is a link, looks in the directory of what it points to, and so on from link to link: the receiver may write there.
+// If the name is a link, looks for the receiver's temporary file in the directory that the link leads to, and so on from link to link.
 static enum file_look look_behind_links(const struct file_copy *copy) {
 	struct file_spot spot;
 	FP_CLEANUP(free_later) char *name = xstrdup(copy->base);
@@ -210,14 +210,14 @@ static enum file_look look_behind_links(const struct file_copy *copy) {
 	return followed < 0 ? LOOK_UNKNOWN : found;
 }
 
-// Both ends see one directory: tells the receiver so, and copies nothing.
+// Ends the copy, because both ends see the same directory: tells the receiver so, and copies nothing.
 static void end_same(struct file_copy *copy) {
 	copy->look = LOOK_SAME;
 	copy->has_ended = true;
 	file_copy_write(copy, &(struct wire_frame){.type = FRAME_NOTE, .numbers = {0, NOTE_SAME}});
 }
 
-// The receiver has made its temporary file. Looks whether that file is here.
+// Called when the receiver has made its temporary file: looks whether that file is in a directory here.
 static void look(struct file_copy *copy) {
 	copy->look = look_in(copy, copy->levels.n > 0 ? copy->levels.at[0].fd : copy->dir_fd);
 	if (copy->look == LOOK_OTHER && copy->levels.n == 0) {
@@ -249,21 +249,21 @@ const char *file_send_take(struct file_copy *copy, const struct wire_frame *fram
 	return "it has sent a frame that a sender of files does not take";
 }
 
-// Does the next step. Returns false if that has to wait for the receiver.
+// Makes the next step of the copy. Returns false if this step has to wait for the receiver.
 static bool step(struct file_copy *copy) {
 	struct level *level = levels_deepest(&copy->levels);
 	bool is_clear = copy->look != LOOK_NOT_YET;
 	if (copy->entries == 0) {
 		begin(copy);
 	} else if (copy->is_refused) {
-		send_end(copy); // one level in each step: the receiver has made none of them
+		send_end(copy); // each step ends one of the directories that are open, none of which the receiver has made
 	} else if (copy->was_made && !is_clear) {
 		look(copy);
 	} else if (level && !is_clear) {
 		return false;
 	} else if (copy->in_file) {
 		if (!send_data(copy)) {
-			copy->is_cut = true; // all of it was sent
+			copy->is_cut = true; // all bytes of the file were sent
 			if (!level && !is_clear) {
 				return false;
 			}

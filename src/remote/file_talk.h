@@ -15,19 +15,19 @@ enum file_item { ITEM_GOES, ITEM_COMES, ITEM_REMOVED, ITEM_TREE_REMOVED, ITEM_LA
 struct file_talk {
 	// Called by the talker, without the lock. Takes a frame; returns NULL, or why the frame is not allowed: static text.
 	const char *(*take)(void *arg, const struct wire_frame *frame);
-	bool (*give)(void *arg, struct buf *out); // appends what is to be sent now; returns false if all is said
+	bool (*give)(void *arg, struct buf *out); // appends the frames to be sent now; returns false once there are no further frames
 	void *arg;
 	// Called by the talker, with the lock: sends the frames (may empty `frames`); or, for a fault of the other end (`why`), breaks the connection.
 	void (*send)(void *sender, struct buf *frames, const char *why);
 	void *sender;
-	// with the lock
+	// guarded by the lock
 	cond heard;             // signalled when `in` gets frames, and when `ends` is set
 	struct buf in;          // frames that have come
 	bool ends;              // no more frames come
-	bool is_broken;         // the talker's: a frame was not allowed, so it only waits for `ends`
+	bool is_broken;         // used by the talker only: a frame was not allowed, so the talker only waits until `ends` is set
 };
 
-// Before, the owner sets send and sender; and take, give and arg, unless it will call file_talk_serve(), which sets these itself.
+// Before this call the owner sets `send` and `sender`; also `take`, `give` and `arg`, unless it will call file_talk_serve(), which sets these.
 void file_talk_init(struct file_talk *talk);
 void file_talk_fini(struct file_talk *talk);
 
@@ -35,8 +35,8 @@ void file_talk_fini(struct file_talk *talk);
 const char *file_talk_post(struct file_talk *talk, const struct wire_frame *frame);
 void file_talk_end(struct file_talk *talk);
 
-// The talker's work: takes the frames that have come and says what can be said now. Called without the lock.
-// Returns true once all is said or no more frames come; false: to be called again after frames have come or `ends` was set.
+// The talker's work: takes the frames that have come, and sends the frames that can be sent now. Called without the lock.
+// Returns true if the conversation is over; false: to be called again after frames have come or `ends` was set.
 bool file_talk_step(struct file_talk *talk, mutex *lock) FP_NODISCARD;
 
 // Waits until file_talk_step() is to be called again. For a talker that has a thread to itself; called without the lock.
@@ -55,8 +55,8 @@ bool file_talk_serve(struct file_talk *talk, mutex *lock);
 //   tmp/foo            .               work dir    ./tmp/foo        .        work dir    ./tmp/foo
 //   /tmp/foo           /tmp            /tmp        ./foo            /tmp     /tmp        ./foo
 //   /tmp/./foo/bar     /tmp            work dir    ./foo/bar        /tmp     work dir    ./foo/bar
-// The work dir is that of the job. A path that goes is split at its first /./, as rsync does; one that comes, at its last, as GNU
-// parallel does.
+// The work dir is that of the job. With ITEM_GOES, a path is split at its first /./, as rsync does; with ITEM_COMES, at its last /./, as
+// GNU parallel does.
 struct file_route {
 	struct buf here;     // the directory here
 	struct buf name;     // name of the file in both directories: "./", then parts that are not empty, "." or ".."; or "." for the whole directory

@@ -16,7 +16,7 @@ static void add(struct buf *buf, const char *name, const char *bytes) {
 	buf_addc(buf, '\n');
 }
 
-// Adds a number that is 0 unless it is given.
+// Adds a field with the number; none if the number is 0, because the reader takes a missing field as 0.
 static void add_number(struct buf *buf, const char *name, uint64_t number) {
 	if (number > 0) {
 		char text[24];
@@ -41,8 +41,8 @@ static void add_unset(struct buf *buf, char *const *from, char *const *to, char 
 	}
 }
 
-// The strings of the base that jobs have, too, stand in their environment in the same order: so it is enough to compare addresses, which is
-// done for each job.
+// Adds the variables to set and to unset. Strings of the base that are in `env`, too, stand there in the same order, so one pass finds them by
+// their addresses: this must be fast, as it is done for each job.
 static void add_env(struct buf *buf, char *const *env, const struct payload_context *context) {
 	char *const *next = context->base, *const *end = next;
 	while (*end) {

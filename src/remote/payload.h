@@ -1,5 +1,5 @@
 // The description of a job that a worker runs, as the payload of a `run` frame: fields, each a line "NAME SIZE", that many bytes, and
-// a newline. A field that the reader does not know is an error, for without it the job would be another one.
+// a newline. A field that the reader does not know is an error, because without this field the job would do something else.
 //
 // Pure. The bytes that are read are not trusted.
 
@@ -14,8 +14,8 @@
 
 // The environment and directory of the jobs of one worker.
 struct payload_context {
-	char *const *base;    // variables that the worker has already, from its own start or an `env` frame. Of the job's variables those are sent that
-	                      // are other strings than these: their addresses count, not their texts
+	char *const *base;    // variables that the worker has already, from its own start or an `env` frame. A variable of the job is not sent if its
+	                      // string is one of these strings: the addresses are compared, not the texts
 	char *const *withheld; // names of variables that are not sent
 	bool copies_context;  // --launch: jobs get the same context there as here, so unset variables, umask, limits and niceness are sent, too
 	const char *dir;      // the job's directory, relative to the worker's; NULL: the worker's

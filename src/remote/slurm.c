@@ -173,7 +173,7 @@ int slurm_seconds(const char *text, int64_t *ret_seconds) {
 
 // ---- command lines ----
 
-// -Q: srun prints only errors. --export=ALL: whatever $SLURM_EXPORT_ENV or SBATCH_EXPORT say.
+// -Q: srun prints only errors. --export=ALL: the worker gets all variables, even if $SLURM_EXPORT_ENV or $SBATCH_EXPORT name only some.
 static void add_srun(struct buf *text, unsigned cpus) {
 	buf_printf(text, "srun -Q -N1 -n1 --ntasks-per-node=1 -c%u --export=ALL", cpus);
 }
@@ -187,8 +187,8 @@ static void add_timed_worker(struct buf *text) {
 	               "exec \"$@\" --worker=\"${left:-UNLIMITED}\"' sh {}");
 }
 
-// --overlap: without it a job that calls srun itself, and every other step, would wait until the worker has ended. --mem=0: the step leaves all
-// memory of the allocation to these.
+// Without --overlap, a job that calls srun itself, and every other step, would wait until the worker has ended. With --mem=0 the worker's step
+// leaves all memory of the allocation to these other steps.
 void slurm_add_step(struct buf *text, const struct slurm_node *node) {
 	add_srun(text, node->cpus);
 	buf_printf(text, " -w %s --overlap --mem=0 --kill-on-bad-exit=0", node->name);

@@ -41,7 +41,7 @@ enum { SLURM_UNLIMITED = -1 };
 int slurm_seconds(const char *text, int64_t *ret_seconds) FP_NODISCARD;
 
 // Appends a command for --launch that starts a worker on that node of the allocation: srun, with a step that has all CPUs which the
-// allocation has there, and shares them with the steps that jobs start. The command itself asks how much time is left.
+// allocation has there, and shares them with the steps that jobs start. When the command runs, it asks how much time the allocation has left.
 void slurm_add_step(struct buf *text, const struct slurm_node *node);
 
 // ---- pilots: jobs of Slurm with a worker in them ----

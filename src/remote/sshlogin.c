@@ -18,7 +18,7 @@
 
 enum { MOST_CPUS = 100000, DEEPEST = 8 }; // the greatest N of N/HOST; how deep files may name files
 
-// Characters that are special to no shell and not to ssh. A '~' in front is the caller's matter.
+// Characters that have no special meaning to any shell or to ssh. The caller handles a '~' in front.
 #define PLAIN LETTERS DIGITS "_./+,:@%-"
 
 // ---- the list ----
@@ -145,7 +145,7 @@ static void read_cpus(const char **text, struct sshlogin *login) {
 	}
 }
 
-// Whether OpenSSH 9.6 accepts this user name of `n` bytes: a ProxyCommand may hand it to a shell. No name here has a blank.
+// Whether OpenSSH 9.6 accepts this user name of `n` bytes. It refuses names that a shell of a ProxyCommand might misread. `user` has no blank.
 static bool is_user(const char *user, size_t n) {
 	bool is = n > 0 && *user != '-' && user[n - 1] != '\\';
 	for (size_t i = 0; i < n; ++i) {
@@ -253,7 +253,7 @@ static char *login_name(const struct sshlogin *login) {
 	return buf_take(&name);
 }
 
-// Adds a machine that was read; or, if the list has its name already, sets that one's N. The list owns it.
+// Adds a machine that was read; or, if the list has a machine of this name, sets only its N. Takes ownership of what `login` holds.
 static void list_add(struct sshlogins *list, struct sshlogin *login) {
 	login->name = login_name(login);
 	struct sshlogin *known = sshlogins_find(list, login->name);
@@ -272,7 +272,7 @@ static int add_one(struct sshlogins *list, const char *text, const char **ret_wh
 	struct sshlogin login = {0};
 	bool begins_with_group = *text == '@';
 	read_groups(&text, &login.groups);
-	if (login.groups.len > 0 && !*text) { // "@GROUP" alone: uses only machines of these groups
+	if (login.groups.len > 0 && !*text) { // "@GROUP" alone: only machines of these groups are used
 		buf_move(&list->wanted, &login.groups);
 		login_fini(&login);
 		return 0;
@@ -490,7 +490,7 @@ static void add_remote(struct buf *text, const struct sshlogin_worker *worker, c
 	buf_addc(text, '\'');
 }
 
-// Appends the words of the ssh command. One with other characters than PLAIN is run by sh, as GNU parallel does: `ssh -i ~/.ssh/key`.
+// Appends the words of the ssh command. A command with characters other than PLAIN is run by sh, as in GNU parallel: `ssh -i ~/.ssh/key`.
 static void add_ssh(struct buf *words, const char *command) {
 	size_t len = strlen(command);
 	if (strspn(command, PLAIN "= ") != len) {

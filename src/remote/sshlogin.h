@@ -1,5 +1,5 @@
-// The machines of -S, --sshloginfile and --launch: read from GNU parallel's lists, and the command line that brings a worker to life
-// on one of them.
+// The machines of -S, --sshloginfile and --launch: reads GNU parallel's lists of machines, and makes the command line that starts a
+// worker on a machine.
 //
 // A machine is written [@GROUP+GROUP/][N/][SSH COMMAND ][USER@]HOST[:PORT]. All is pure: files are read by a call-back, and nothing is started.
 
@@ -21,7 +21,7 @@ enum sshlogin_kind {
 struct sshlogin {
 	enum sshlogin_kind kind;
 	bool is_pilot;    // SSHLOGIN_LAUNCH: a job of Slurm, to be asked for while there is work
-	bool is_slurm;    // its worker is in a job of Slurm
+	bool is_slurm;    // the machine's worker runs in a job of Slurm
 	unsigned cpus;    // N of N/HOST, used in place of the machine's number of CPUs; 0: there is no N, or it is 0
 	bool has_no_cpus; // N is 0: the machine has slots only if --jobs is a number or +N
 	char *name;       // GNU parallel's {sshlogin} and joblog's Host: ":", "user@host:2222", "/usr/bin/ssh -p 22 host"; with --launch the command
@@ -35,7 +35,7 @@ struct sshlogin {
 struct sshlogins {
 	struct sshlogin *logins;
 	size_t n, cap;
-	struct buf wanted; // the groups that arguments of only "@GROUP" name, in the form of sshlogin.groups; for sshlogins_apply_groups()
+	struct buf wanted; // the groups of the arguments that are "@GROUP" and nothing else, as sshlogin.groups; for sshlogins_apply_groups()
 };
 
 #define SSHLOGINS_INIT {NULL, 0, 0, BUF_INIT}
@@ -58,7 +58,7 @@ int sshlogins_add(struct sshlogins *list, const char *text, bool is_file, sshlog
 // without {}, and the list may have it twice. `cpus`: as sshlogin.cpus. Returns 0, or -1 with *ret_error: the text does not hold {} once.
 int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) FP_NODISCARD;
 
-// If "@GROUP" has named groups, removes the machines that are in none of these. Then removes those without a slot, as GNU parallel does: 0/HOST
+// If "@GROUP" has named groups, removes the machines that are in none of them. Then removes machines without a slot, as GNU parallel does: 0/HOST
 // has none if --jobs counts by CPUs, which is the default. `jobs`: the text of --jobs, or NULL. Returns 0, or -1 with *ret_error if it has
 // removed all.
 int sshlogins_apply_groups(struct sshlogins *list, const char *jobs, char **ret_error) FP_NODISCARD;
@@ -69,7 +69,7 @@ struct sshlogin *sshlogins_find(const struct sshlogins *list, const char *name);
 // Returns whether `name` is the name of the machine, with or without the user and the port; or "@GROUP", for a group that it is in.
 bool sshlogin_matches(const struct sshlogin *login, const char *name);
 
-// True if a machine of the list is not this one.
+// True if the list has a machine other than this machine.
 bool sshlogins_has_remote(const struct sshlogins *list);
 
 // How a worker is started.
@@ -103,14 +103,14 @@ struct program_copy {
 	char *path;      // of the file here; owned
 	uint64_t size;   // bytes; 0: there is no file
 	char name[40];   // name of the file's copies there, made from its size and time: letters, digits and '-'
-	bool is_static;   // it is `fairpar-static`, which needs no libraries
+	bool is_static;   // the file is `fairpar-static`, which needs no libraries
 	int fd;          // of the file, once a machine has requested it; -1 before
-	uint64_t length, left; // its length then; how many bytes are not in the checksum yet
+	uint64_t length, left; // its length when it was opened; how many of its bytes are not in the checksum yet
 	uint32_t crc;
 };
 
-// Finds the file to send: `fairpar-static` beside the program at `self`, which needs no libraries there; else that program. Where stat(2) fails
-// for both, size is 0. program_copy_fini() frees what the copy holds.
+// Finds the file to send: `fairpar-static`, which needs no libraries on the other machine, beside the program at `self`; else the program itself.
+// If stat(2) fails for both files, size is 0. program_copy_fini() frees what the copy holds.
 void program_copy_find(const char *self, struct program_copy *ret_copy);
 
 void program_copy_fini(struct program_copy *copy);
@@ -120,7 +120,7 @@ void program_copy_fini(struct program_copy *copy);
 int program_copy_open(struct program_copy *copy, const char *machine, struct buf *ret_why) FP_NODISCARD;
 
 // Writes the next piece of the answer to a machine's request into the pipe `to`, which is non-blocking: first a line with the output of cksum(1),
-// then the bytes of the file. *at: how many bytes of the answer were written before, and then are. Before the first piece the checksum is
-// computed, once for all machines, also piece by piece. Returns 1 if more is to be written; 0 if that was all; or -1 with *ret_why, which stays
-// empty if nobody reads the pipe any more.
+// then the bytes of the file. *at is how many bytes of the answer were written so far; the call adds its own. The first calls compute the checksum
+// instead, once for all machines, also piece by piece. Returns 1 if more is to be written; 0 if all was written; or -1 with *ret_why, which
+// stays empty if nobody reads the pipe any more.
 int program_copy_send(struct program_copy *copy, uint64_t *at, int to, struct buf *ret_why) FP_NODISCARD;

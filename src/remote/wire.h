@@ -20,7 +20,7 @@ enum {
 	WIRE_VERSION = 2,
 	WIRE_NUMBERS = 9,              // the most numbers in a frame
 	WIRE_HEADER_MOST = 256,        // bytes, with the newline
-	WIRE_CHUNK_MOST = 32 * 1024,   // of output, input or a file in one frame: an urgent frame waits for little more than one of these
+	WIRE_CHUNK_MOST = 32 * 1024,   // bytes of output, input or a file in one frame: an urgent frame waits for little more than one such frame
 	WIRE_TEXT_MOST = 4 * 1024,
 	WIRE_PATHS_MOST = 16 * 1024,
 	WIRE_RUN_MOST = 8 * 1024 * 1024,

@@ -47,7 +47,7 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	default: break;
 	}
 	struct channel_job *job = channel_find_job(&end->channel, frame->numbers[0]);
-	if (!job) { // the job has ended meanwhile, or never was there
+	if (!job) { // the job has ended, or there was no such job
 		return frame->numbers[0] <= end->channel.last ? NULL : "it speaks of a job that it has not sent";
 	}
 	const char *why = job->has_files && frame->type != FRAME_STOP ? NULL : check_job_frame(end, job, frame);
@@ -56,7 +56,7 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 
 // ---- the connection ----
 
-// Returns NULL if it is the first line of a dispatcher, else why not. The first line of another version begins with the same word.
+// Returns NULL if `line` is the first line of a dispatcher, else why not. The line of a dispatcher of another version begins with the same word.
 static const char *check_greeting(const char *line, size_t n) {
 	size_t len = strlen(GREETING);
 	if (n == len + MARK_SIZE + 1 && memcmp(line, GREETING, len) == 0 && strspn(line + len, "0123456789abcdef") == MARK_SIZE) {

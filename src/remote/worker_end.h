@@ -2,8 +2,8 @@
 //
 //   run -> taken -started-> running -done-> gone     taken -refused, done-> gone
 //
-// Its counterpart is dispatcher_end.h. Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends output and
-// acknowledges input. A callback may break the channel, and `begin` may refuse its job; otherwise it must call none of the functions of these files.
+// Its counterpart is dispatcher_end.h. Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends output and acknowledges
+// input. Of the functions of this file and channel.h, a callback may call channel_say() and channel_break(), and `begin` also worker_end_refuse().
 
 #pragma once
 
@@ -11,13 +11,13 @@
 #include "remote/channel.h"
 
 struct worker_calls {
-	void (*env)(void *arg, bool adds, const char *bytes, size_t n); // variables, a NUL behind each; `adds`: the worker's own stay, too
-	// A job has come, to be answered by worker_end_started(), _refuse() and _done(); or a conversation about files (has_files), never "started".
+	void (*env)(void *arg, bool adds, const char *bytes, size_t n); // variables, a NUL behind each; without `adds` the worker's own are dropped
+	// A job has come: answer it by worker_end_started() and _done(), or by _refuse(). Or a conversation about files (has_files): it never starts.
 	void (*begin)(void *arg, struct channel_job *job, const char *payload, size_t n);
-	// A frame of a job that is not gone: `in` (its bytes are to be acknowledged when they were passed on), `eof`, `more`, `stop`, `shut` or `lend`, with
+	// A frame of a job that is not gone: `in` (acknowledge its bytes when they were passed on), `eof`, `more`, `stop`, `shut` or `lend`, with
 	// valid numbers; or any frame of a conversation about files. Returns NULL, or why the frame is not allowed: static text.
 	const char *(*frame)(void *arg, struct channel_job *job, const struct wire_frame *frame);
-	void (*suspend)(void *arg, bool begins);               // the jobs are to be stopped (`begins`) or to go on, as the dispatcher
+	void (*suspend)(void *arg, bool begins);               // the jobs are to be stopped, as the dispatcher is about to be (`begins`); or to go on
 };
 
 struct worker_end {
@@ -33,7 +33,7 @@ struct worker_end {
 struct worker_end *worker_end_new(const struct worker_calls *calls, void *arg, const struct worker_hello *hello, uint64_t now);
 void worker_end_free(struct worker_end *end);
 
-// The following send a frame to the dispatcher. Each job is one that `begin` has given and that is not gone. The owner itself says `brake` and `bye`.
+// The next functions send a frame about a job that `begin` was called with and that is not gone. The owner itself sends `brake` and `bye`.
 
 // The job runs as process `pid`, since `ago` nanoseconds.
 void worker_end_started(struct worker_end *end, uint64_t job, uint64_t pid, uint64_t ago);
@@ -48,8 +48,8 @@ void worker_end_done(struct worker_end *end, uint64_t job, const struct job_end 
 
 struct remote_worker_config {
 	unsigned slots;      // jobs at once
-	uint64_t left;       // seconds that the worker may run, 0: no limit. Two seconds and the length of term_seq before its end, it ends the jobs; in
-	                     // the last minute or less before that, it takes none
+	uint64_t left;       // seconds that the worker may run, 0: no limit. It ends its jobs two seconds and the length of term_seq before its end, and
+	                     // takes no job in the last minute before it ends the jobs (or in a tenth of the time, if that is less)
 	const char *node;    // the machine's name
 	struct term_seq term_seq; // how jobs are ended
 	double max_load;     // no job starts at this load of the machine or above; 0: no limit

@@ -33,7 +33,7 @@ struct auto_slots {
 	unsigned width;          // slots of these attempts
 	uint64_t ended;          // number of attempts that have ended since the last sample
 	double wall_ns, work_ns; // sums over the attempts that have ended
-	uint64_t since;          // when this counting began
+	uint64_t since;          // in_shared_pool: when `ended`, `wall_ns` and `work_ns` were last reset
 };
 
 void auto_slots_open(struct run *run, bool in_shared_pool) {
@@ -129,7 +129,7 @@ static void note_slots(struct auto_slots *auto_slots, unsigned slots, const char
 static void see_jobs(struct auto_slots *auto_slots, struct controller_observation *observation) {
 	unsigned width, attempts = take_counts(auto_slots, observation, &width);
 	width += nested_lent(auto_slots->run->nested);
-	// if more than half of the attempts wait for something other than a slot (the load, memory), so would those on further slots
+	// if more than half of the attempts wait for something other than a slot (the load, memory), attempts on further slots would wait, too
 	observation->wanted = attempts <= 2 * children_count(auto_slots->run->children);
 	sample_jobs(auto_slots, attempts, width, observation);
 }
@@ -210,7 +210,7 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	if (now < auto_slots->due) {
 		return auto_slots->due;
 	}
-	bool wanted = pool_demand(run->pool, 1) > 0; // if none is wanted, the pool calls auto_slots_starving() later
+	bool wanted = pool_demand(run->pool, 1) > 0; // false: no item waits for a slot; when one does, the pool calls auto_slots_starving()
 	atomic_store(&auto_slots->idle, wanted);     // set before pool_stat(): a job that begins after it finds this set
 	pool_stat(run->pool, &stat);
 	if (!wanted || stat.slots_taken == 0) {

@@ -40,7 +40,7 @@ void batch_skip_output(struct batch *batch, uint64_t order) {
 }
 
 struct batch *batch_ref(struct batch *batch) {
-	atomic_add_relaxed(&batch->refs, 1); // the caller has, or knows of, a reference that stays meanwhile
+	atomic_add_relaxed(&batch->refs, 1); // relaxed: another reference keeps the batch alive during this call
 	return batch;
 }
 
@@ -93,7 +93,7 @@ void batch_override(struct run *run, const char *name, struct queue_attrs *attrs
 		attrs->start_interval = 0; // nothing is started
 	}
 	if (run_is_serial(run)) {
-		attrs->long_running = false; // else the batch's jobs would run beside the others, on threads of their own
+		attrs->long_running = false; // jobs of long-running batches would run beside the other jobs, on threads of their own
 	}
 }
 

@@ -17,7 +17,7 @@ struct dag_node;
 struct memory_learned;
 
 // A batch: the user pointer of its queue, and the owner of its jobs' specs. A batch is reference-counted, because a run that is cut
-// short removes queues at once, even those that are still held open. Each of these has one reference:
+// short removes queues at once, even queues that are still held open. Each of the following has one reference:
 //	the queue, from batch_new() until the event loop has seen that it was removed (batches_reap()): so the queue's items, queued
 //	    or running, with their steps, on_failure, finally and listing, need no references of their own
 //	the batch's node in a manifest, while the node holds the queue open
@@ -36,7 +36,7 @@ struct batch {
 	char *name;                  // owned
 	struct hosts_binding *binding;   // machines of its jobs; owned, or NULL: any
 	struct queue *emits;         // gets the lines of its jobs' stdout as items, or NULL
-	bool is_fed;                 // other batches emit into it, perhaps before it has begun
+	bool is_fed;                 // other batches emit into this batch, perhaps before this batch has begun
 	bool again;                  // all its jobs run again, because a batch that it needs has run again. Set when it begins
 	atomic_bool is_low;          // --pack=auto: its queue lacks packs; the pool sets it, the feed clears it
 	bool has_failed;             // one of its jobs has failed; under the publisher's lock
@@ -46,7 +46,7 @@ struct batch {
 	atomic_uint_least64_t order; // how many items have got a rank in the order of output so far
 	struct queue_attrs attrs;    // of its queue
 	int64_t jobs;                // number of jobs that the batch will have; -1: not known
-	bool started;                // EVENT_BATCH_START was published; by the thread that opens queues
+	bool started;                // EVENT_BATCH_START was published; used only by the thread that opens queues
 	uint64_t ready_at;           // when the last of the batches that it needs ended (now_ns() time), and its jobs began to wait for a turn; or 0
 	char *why;                   // why its remaining jobs never start (publish_set_lost_reason()), or NULL; owned
 	struct event_batch_end ended; // the counts of its jobs that have ended; all but `longest_wait` under the publisher's lock

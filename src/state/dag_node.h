@@ -12,24 +12,24 @@ enum dag_node_state { NODE_WAITING, NODE_RUNNING, NODE_ENDED, NODE_SKIPPED };
 // Only the event loop's thread uses a node, except for the fields that are atomic or that workers post.
 struct dag_node {
 	struct run *run;
-	const struct manifest_batch *plan; // the batch as the manifest has it; NULL: not selected
+	const struct manifest_batch *plan; // the batch as the manifest has it; NULL: the batch is not selected
 	struct queue *queue;               // held open until all its items are queued, then NULL
 	struct batch *batch;               // a reference, as long as the queue is held open
 	atomic_int state;    // enum dag_node_state; the event loop sets it, any thread may read it: dag_node_state()
 	atomic_bool has_run; // a job of the batch ran, and not just to emit its lines again (RESUME_DONE): batches that need this one run again
 	bool again;          // has_run is set in a batch that this one needs: all jobs of this one run again
 	bool fed_again;      // has_run is set in a batch that emits into this one
-	size_t unmet;        // how many batches that this one needs have not succeeded yet; 1 more if awaits_feeder
-	bool awaits_feeder;  // all its items are emitted by other batches, none of which has begun
+	size_t unmet;        // how many of the batches that this one needs have not succeeded yet, and 1 more if awaits_feeder
+	bool awaits_feeder;  // all items of the batch are emitted by other batches, none of which has begun
 	struct list ready;   // link in dag->ready, while nothing keeps the batch from beginning
 	struct list affected; // link in the list of skip_after()
-	size_t nfeeders;     // other batches that may still emit into it
-	bool fed;            // its own items are queued
+	size_t nfeeders;     // number of other batches that may still emit into the batch
+	bool fed;            // all items of the batch's own list or file are queued
 	struct dag_node **dependents; // the batches that need it
 	size_t ndependents, dependents_cap;
 	bool failure_seen;    // skip_after() was called for its failure
 	uint64_t waits_since; // when its wait for other batches began, if EVENT_WAIT was published for that; else 0
-	bool is_tainted;      // a batch that emits into it failed or was skipped: it may lack items
+	bool is_tainted;      // a batch that emits into this batch failed or was skipped: this batch may lack items
 
 	uint64_t seen;        // for waits.c: the number of the last search that has visited the node
 	bool leads;           // for waits.c: the search `seen` has found that this node leads into a circle of waits
@@ -37,7 +37,7 @@ struct dag_node {
 	// its items
 	size_t next;                 // index of the next item in the manifest's list
 	struct source_config source; // its items, if they are read from a file or stdin; the input borrows it until the end; its path is owned
-	struct buf words;            // scratch of dag_node_next()
+	struct buf words;            // memory that dag_node_next() reuses
 
 	// posted by workers, under dag->lock
 	atomic_bool failed; // a job failed or was cancelled (publish.c); also read without the lock
@@ -49,7 +49,7 @@ struct dag_node {
 struct dag {
 	struct dag_node *all; // a node for each of manifest->batches, in the same order
 	size_t n;
-	size_t nwaiting; // nodes in NODE_WAITING
+	size_t nwaiting; // number of nodes in NODE_WAITING
 	struct list ready;
 	mutex lock; // guards what workers post
 	struct list posted;

@@ -158,7 +158,7 @@ void job_spec_add_item(struct buf *vars, const struct record *record) {
 	}
 }
 
-// Returns a path of this process's directory: $PWD if that leads there, perhaps over symbolic links; else as getcwd().
+// Returns a path of this process's directory: $PWD if it names this directory, perhaps over symbolic links; else the path of getcwd().
 static char *current_dir(void) {
 	struct stat named, here;
 	const char *name = getenv("PWD");
@@ -216,11 +216,11 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 	parse.flags = repeats;
 	ret_spec->on_failure = parse_text(&parse, options->on_failure);
 	if (options->workdir) {
-		// in the path of fairpar's own directory no replacement string is expanded: a renamed one may look like a part of that path
+		// in the path of fairpar's own directory nothing is expanded: a replacement string that the user has renamed may look like a part of the path
 		const struct names *named = options->own_workdir ? NULL : names;
 		ret_spec->workdir = job_spec_parse(&options->workdir, 1, TEMPLATE_RAW, named, &parse.failed);
 		ret_spec->start = current_dir();
-		buf_printf(&ret_spec->strings, "OLDPWD=%s", ret_spec->start); // as after cd(1), which GNU parallel has there
+		buf_printf(&ret_spec->strings, "OLDPWD=%s", ret_spec->start); // as cd(1) sets it in the jobs of GNU parallel
 		buf_addc(&ret_spec->strings, '\0');
 	}
 	parse_tag(ret_spec, options, "{}", &parse);
@@ -238,7 +238,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 
 // ---- an added job ----
 
-// True for the variables that tie a job to its run. An added job gets the run's values of these, not the values of the process that adds it.
+// True for the variables that tie a job to its run. An added job gets the run's values of these variables, not those of the process that adds it.
 static bool is_of_run(const char *entry) {
 	return is_of(entry, "FAIRPAR_COOKIE") || is_of(entry, "FAIRPAR_POOL");
 }

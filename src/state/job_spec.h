@@ -39,7 +39,7 @@ struct job_spec {
 	struct variable *vars;
 	size_t nvars;
 	uint64_t timeout;            // of an attempt, nanoseconds; 0: none
-	unsigned attempts;           // the most attempts at each step, the first included; UINT_MAX: without end
+	unsigned attempts;           // the most attempts at each step, the first included; UINT_MAX: no limit
 	struct manifest_delay delay; // before further attempts
 	uint64_t memory;             // bytes, 0: no limit
 	unsigned width;              // slots

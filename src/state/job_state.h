@@ -58,7 +58,7 @@ struct job {
 	struct record record;         // its arguments; borrowed from the queued item, or from `kept`
 	struct block *block;          // of --pipe and --pipe-part: its standard input, which job_run.c frees; or NULL
 	struct added_job *added;      // of --add: owns `spec`, and is freed by job_run.c; or NULL
-	const char *reason;           // with item.bad: why it cannot be run; borrowed as the record
+	const char *reason;           // with item.bad: why the item cannot be run; borrowed as the record
 	const char *name;             // "finally" and the like: the name in messages of a command that belongs to no item; else NULL
 	enum event_role role;
 	const struct result *told;    // the end of the job or batch after which an on-failure or finally command runs; or NULL
@@ -73,7 +73,7 @@ struct job {
 	uint64_t start;               // when the last attempt at its first step started, now_ns() time; 0 before
 	struct spool *spool;          // of all its output; NULL if it is ungrouped
 	struct results *results;      // takes its output in place of `spool` (--results), or NULL
-	struct job *kept;             // what was on the heap while the job waited for this attempt: job_run.c frees it after the job; else NULL
+	struct job *kept;             // the job as it was on the heap while it waited for this attempt, freed after the job by job_run.c; else NULL
 
 	// between two attempts
 	enum event_next pending;      // why it was queued again: for another attempt or the next step
@@ -85,7 +85,7 @@ struct job {
 	// for events
 	uint64_t pause;               // nanoseconds of its last pause before an attempt
 	bool pauses;                  // EVENT_WAIT was published for that pause, and EVENT_WAIT_END was not
-	enum event_next cancelled_next; // what was announced to follow its last attempt, but was cancelled by the end of the run
+	enum event_next cancelled_next; // the attempt or step that an event announced after the last attempt, but that the end of the run cancelled
 };
 
 // Appends the name of the job in messages: "BATCH#7", "#7" in the default batch, or "BATCH finally".
@@ -115,8 +115,8 @@ struct attempt_stats {
 	uint64_t queued;       // nanoseconds from its queueing to its start
 	uint64_t wait_since;   // since when the attempt waits for memory or a machine, now_ns() time; 0: it does not wait
 	enum event_why wait_why; // what the attempt waits for, while wait_since is not 0
-	uint64_t held;         // nanoseconds of its longest wait: at the gate, for memory or for a machine
-	enum event_why held_why; // what it waited for in that time
+	uint64_t held;         // nanoseconds of the attempt's longest wait: at the gate, for memory or for a machine
+	enum event_why held_why; // what the attempt waited for in its longest wait
 	uint64_t out_bytes, err_bytes;
 	uint64_t item_bytes;   // bytes of stdout that became items (exec/submission.h)
 	struct buf why;        // why the attempt could not be started
@@ -129,7 +129,7 @@ struct worker_state {
 	struct run *run;
 	struct worker *worker;        // NULL: no worker runs the job; the state only serves to publish the job's end
 	struct job job;               // the item's job
-	void *stack_top;              // of children; NULL before the first child here, as is `warm`
+	void *stack_top;              // the stack on which children start; NULL before the first child here, as is `warm`
 	struct warm *warm;            // with --warm, or NULL
 	struct command command;       // of the attempt
 	char *output_bytes;           // buffer for output that becomes items or that subscribers want, allocated when it is first needed
@@ -149,7 +149,7 @@ struct worker_state {
 	// on another machine, while the item is pending
 	struct hosts_request request; // for its place
 	struct host_attempt *elsewhere; // the attempt there; NULL: it waits for its place
-	struct job_files files;       // that are transferred
+	struct job_files files;       // the files that are transferred for the attempt
 };
 
 // Returns the state of that worker, which the first call makes; the pool frees it with the worker.

@@ -31,7 +31,7 @@ struct publisher {
 	mutex lock;
 	struct tally tally;        // the counts that --halt and the exit status depend on; under the lock, as are the next two
 	uint64_t failed_batches;   // number of batches in which a job has failed
-	struct result halted_by;   // of the job that met --halt
+	struct result halted_by;   // the result of the job that met --halt
 	atomic_bool halted;        // --halt was met; written under the lock
 	struct run_stats *stats;   // gets each event before the subscribers
 	struct subscriber { event_fn *fn; void *arg; bool wants_output; } subscribers[SUBSCRIBERS];
@@ -99,7 +99,7 @@ static void flush_lost(struct publisher *publisher) {
 	}
 }
 
-// Publishes the event with the present time: so events come in the order of their times. With the lock.
+// Publishes the event, with the present time, so that subscribers get events in the order of their times. With the lock.
 static void publish_locked(struct publisher *publisher, struct event *event) {
 	flush_lost(publisher);
 	event->at = now_ns();
@@ -156,7 +156,7 @@ void publish_begin(struct run *run) {
 	FP_CLEANUP(buf_fini) struct buf parent = BUF_INIT, argv = BUF_INIT;
 	uint32_t nargv;
 	buf_add_strings(&argv, options->argv, &nargv);
-	const char *outer_run = getenv("FAIRPAR_RUN"), *outer_job = getenv("FAIRPAR_JOB"); // of the job that this process belongs to
+	const char *outer_run = getenv("FAIRPAR_RUN"), *outer_job = getenv("FAIRPAR_JOB"); // of the job in which this fairpar runs
 	if (outer_run && outer_job) {
 		buf_printf(&parent, "%s/%s", outer_run, outer_job);
 	}
@@ -292,7 +292,7 @@ bool publish_halted(const struct run *run) {
 int publish_exit_status(const struct run *run) {
 	const struct publisher *publisher = run->publisher;
 	struct tally tally = publisher->tally;
-	tally.counts.failed = run->options->onall ? publisher->failed_batches : tally.counts.failed; // --onall: a batch is a machine; as GNU parallel
+	tally.counts.failed = run->options->onall ? publisher->failed_batches : tally.counts.failed; // with --onall a batch is a machine
 	return exit_status(run->options->exit_scheme, &tally, &run->halt, publish_halted(run), &publisher->halted_by);
 }
 
@@ -596,7 +596,7 @@ static bool is_counted(const struct job *job, const struct result *result, enum 
 	return next == NEXT_NOTHING && (job->role == ROLE_JOB || fails);
 }
 
-// Makes the EVENT_JOB_END; before it EVENT_JOB_START is published for an attempt that could not be started.
+// Makes the EVENT_JOB_END in *ret_event. Before that, publishes EVENT_JOB_START for an attempt that could not be started.
 static void make_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next,
                      struct event *ret_event) {
 	const struct attempt_stats *stats = &state->stats;

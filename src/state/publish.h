@@ -104,7 +104,7 @@ void publish_wait_end(struct run *run, const struct batch *batch, uint64_t numbe
 
 // ---- attempts
 
-// Returns what identifies the attempt of the job on this worker in events. The name of the batch is borrowed.
+// Returns the members that identify, in events, the attempt of the job on this worker. The name of the batch is borrowed.
 struct event_job publish_identify(const struct worker_state *state, const struct job *job);
 // Resets state->stats for an attempt that begins on this worker. The first call for the attempt.
 void publish_attempt_begin(struct worker_state *state);
@@ -121,7 +121,7 @@ void publish_output(struct worker_state *state, const struct job *job, int strea
 // Notes in state->stats, for publish_job_end(), how many bytes the attempt wrote, and the last lines of them if the job has failed for
 // good. Before the spool and the results are freed.
 void publish_note_output(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
-// The next three functions tell the batch's node of a job that they count as failed, and halt the run if that meets --halt.
+// publish_job_end(), publish_up_to_date() and publish_batch_failure() tell the batch's node of a failure, and halt the run if --halt is met.
 
 // Publishes EVENT_JOB_END, the end of an attempt, after publish_note_output(). With NEXT_NOTHING the job has ended too, and is counted.
 // If job->cancelled_next is set, the end of its last attempt was published before, and only the end of the job is still to be published:

@@ -89,7 +89,7 @@ struct run {
 	const struct batch *shown;                  // --dry-run: the batch of the command that was shown last
 	int signal;                                 // the signal that ends the run, or 0
 	enum run_phase phase;
-	bool extended;                              // the time limit for the reader of the output was begun once more: see run_limit_end()
+	bool extended;                              // run_limit_end() has begun the time limit for the reader of the output once more
 };
 
 // Wakes the event loop. From any thread.

@@ -1,4 +1,4 @@
-// Compiler attributes, by the names the rest of the tree uses.
+// Short names for compiler attributes.
 
 #pragma once
 

@@ -15,15 +15,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// As struct open_how of openat2(2), which older headers do not have.
+// The same as struct open_how of openat2(2), which older headers lack.
 struct how {
 	uint64_t flags, mode, resolve;
 };
 
-enum { REMOVED_DEPTH = 16, ROUNDS_MOST = 512 }; // for remove_tree(): how deep one round goes, and the most rounds
+enum { REMOVED_DEPTH = 16, ROUNDS_MOST = 512 }; // for remove_tree(): the levels that one round goes down; the most rounds
 enum { RESOLVE_NO_LINKS_BENEATH = 0x04 | 0x08 }; // RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH
 
-// Opens the file by one call, openat2(2); fails with ENOSYS where the kernel has no such call.
+// Opens the file by one call, openat2(2). Fails with ENOSYS if the kernel has no such call.
 static int open_at_once(int dir, const char *path, int flags) {
 	struct how how = {
 		.flags = (unsigned)flags, .mode = flags & O_CREAT ? 0666 : 0, .resolve = RESOLVE_NO_LINKS_BENEATH,
@@ -154,7 +154,7 @@ static unsigned long empty_dir(int fd, int top, unsigned depth, unsigned long *m
 void remove_tree(const char *path) {
 	FP_CLEANUP(fd_close) int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	unsigned long n = top >= 0, moved = 0;
-	for (unsigned i = 0; n > 0 && i < ROUNDS_MOST; ++i) { // a process that still runs may make files for ever
+	for (unsigned i = 0; n > 0 && i < ROUNDS_MOST; ++i) { // bounded, because a process that still runs may make files for ever
 		int again = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		n = again >= 0 ? empty_dir(again, top, 0, &moved) : 0;
 	}

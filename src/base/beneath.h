@@ -1,4 +1,4 @@
-// Opens files below a directory without following symbolic links, so a path made from an item cannot lead out of it.
+// Opens files below a directory without following symbolic links, so that a path made from an item cannot lead out of the directory.
 
 #pragma once
 
@@ -9,23 +9,23 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-// Opens the directory `path`, below which files are to be opened; "" is the current directory. With `makes`, first makes this directory and those
-// above it where they are missing (0777, less the umask). Returns a descriptor for open_beneath(), which the caller closes, or -1 with errno.
+// Opens the directory `path`, below which files are to be opened; "" is the current directory. If `makes` is true, first makes the directory and the
+// directories above it that are missing (0777, less the umask). Returns a descriptor for open_beneath(), which the caller closes, or -1 with errno.
 int open_base_dir(const char *path, bool makes) FP_NODISCARD;
 
-// Makes the directory and those above it (0777, less the umask). Returns 0, also if it exists already; or -1 with errno.
+// Makes the directory and the directories above it (0777, less the umask). Returns 0, also if the directory exists already; or -1 with errno.
 int make_dirs(const char *path) FP_NODISCARD;
 
 // Opens a file by its path below the directory `dir`, with the flags of open(2), close-on-exec; with O_CREAT also makes the directories
 // that the path names. Returns a descriptor that the caller closes, or -1 with errno: ELOOP if the path has a symbolic link.
 int open_beneath(int dir, const char *path, int flags) FP_NODISCARD;
 
-// Returns how many levels up a symbolic link with this target leads, which is the number of its ".."; or SIZE_MAX if it might lead
-// anywhere: the target is empty or absolute, or has a ".." behind a name, and that name may be another link.
+// Returns how many levels up a symbolic link with this target leads: the number of ".." in the target. Returns SIZE_MAX if the link might lead
+// anywhere: its target is empty or absolute, or has a ".." behind a name, which may be the name of another link.
 size_t link_climbs(const char *target);
 
-// True if a symbolic link with this target, in a directory `depth` levels below a top directory, cannot lead out of the top
-// directory, whatever other links for which this is true are there.
+// True if a symbolic link with this target, in a directory `depth` levels below a top directory, cannot lead out of the top directory, provided that
+// this is true of all other links below the top directory, too.
 static inline bool link_stays_beneath(const char *target, size_t depth) {
 	return link_climbs(target) <= depth;
 }
@@ -35,19 +35,19 @@ static inline bool link_stays_beneath(const char *target, size_t depth) {
 void remove_file(const char *dir, const char *path);
 void remove_tree(const char *path);
 
-// ---- a walk through a tree: the directories from its top to the current one, each opened in the one above, never through a link. At most
-// LEVELS_OPEN have a descriptor; coming back to another directory, the walk opens it again by "..", and fails if it is no longer the same ----
+// ---- a walk through a tree: the directories from the top to the current one; each was opened in its parent, never through a link. At most
+// LEVELS_OPEN have a descriptor; if a directory has none, the walk reopens it by ".." when it comes back, and fails if it was replaced ----
 
 enum { LEVELS_MOST = 512, LEVELS_OPEN = 32 };
 
 struct level {
 	int fd;                // a descriptor with O_PATH, or -1
 	struct stat stat;      // the directory's status when it was opened
-	char *name;            // its name in the directory above
-	// used only when the tree is sent
+	char *name;            // the directory's name in the directory above
+	// used only by a walk that sends the tree to another machine
 	struct buf names;      // the names of the files in it, a NUL behind each
 	size_t at;             // the offset in `names` of the next file
-	// used only when the tree is received
+	// used only by a walk that receives the tree from another machine
 	bool is_new;           // the receiver has made the directory, which gets `mtime` once all files in it are there
 	struct timespec mtime;
 	bool has_other_mode;   // the directory also gets `mode` once all files in it are there

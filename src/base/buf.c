@@ -123,7 +123,7 @@ char *buf_take(struct buf *buf) {
 }
 
 size_t utf8_decode(const char *mem, size_t len, uint32_t *ret_char) {
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // by the number of bytes: the least character that takes so many
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // by number of bytes: the least character that takes so many bytes
 	const unsigned char *s = (const unsigned char *)mem;
 	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
 	if (n == 0 || n > len) {
@@ -145,8 +145,8 @@ size_t utf8_length(const char *s, size_t len) {
 	return utf8_decode(s, len, &c);
 }
 
-// Returns whether the character may be shown as it is. Control characters drive terminals; those that turn the direction of text,
-// or are not seen, can make a name look like another one (Unicode TR 36).
+// Returns whether the character may be shown as it is. Control characters could change the terminal; characters that turn the direction of text, and
+// invisible characters, could make one name look like another (Unicode TR 36).
 static bool is_safe(uint32_t c) {
 	bool is_control = c < 0x20 || (c >= 0x7F && c < 0xA0);
 	return !is_control && !(c >= 0x200B && c <= 0x200F) && !(c >= 0x202A && c <= 0x202E) && !(c >= 0x2060 && c <= 0x2069) &&
@@ -196,7 +196,7 @@ void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len) {
 int read_to_end(int fd, struct buf *into, size_t most) {
 	ssize_t n = 1;
 	for (size_t step = 1 << 16; n > 0 && into->len <= most; step *= 2) {
-		size_t room = most - into->len; // reads one byte more than `most`, to see whether there is too much
+		size_t room = most - into->len; // reads up to one byte more than `most`, to find out whether there are too many bytes
 		size_t len = step < room ? step : room + 1;
 		n = read_some(fd, buf_reserve(into, len), len);
 		into->len += n > 0 ? (size_t)n : 0;
@@ -207,7 +207,7 @@ int read_to_end(int fd, struct buf *into, size_t most) {
 
 // ---- memory that is freed all at once ----
 
-enum { FIRST_BLOCK = 1024, BLOCK = 64 * 1024 }; // each block of an arena is twice as large as the one before, up to BLOCK: a small arena takes little
+enum { FIRST_BLOCK = 1024, BLOCK = 64 * 1024 }; // an arena's blocks double in size up to BLOCK, so a small arena takes little
 
 struct arena_block {
 	struct arena_block *next;
@@ -226,7 +226,7 @@ static char *carve(struct arena *arena, size_t size, size_t align) {
 	}
 	size_t next = arena->next > 0 ? arena->next : FIRST_BLOCK;
 	size_t bytes = size > next / 4 ? size : next;
-	struct arena_block *block = xcalloc(1, sizeof(*block) + bytes); // calloc() does not write to fresh pages: those that are never used take no memory
+	struct arena_block *block = xcalloc(1, sizeof(*block) + bytes); // calloc() does not write to fresh pages, so unused pages take no memory
 	if (bytes == size && arena->blocks) {
 		block->next = arena->blocks->next;
 		arena->blocks->next = block;

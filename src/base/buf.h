@@ -39,7 +39,7 @@ void buf_add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n);
 void buf_printf(struct buf *buf, const char *format, ...) FP_PRINTF(2, 3);
 void buf_vprintf(struct buf *buf, const char *format, va_list args) FP_PRINTF(2, 0);
 
-// Appends what printf(3) makes of `format` and the arguments behind it; both are parameters of the function in which this stands.
+// Appends what printf(3) makes of `format`, the last named parameter of the function that uses this macro, and of the arguments behind it.
 #define BUF_ADD_ARGUMENTS(buf, format) \
 	do { va_list arguments; va_start(arguments, format); buf_vprintf(buf, format, arguments); va_end(arguments); } while (0)
 
@@ -56,26 +56,26 @@ void buf_move(struct buf *buf, struct buf *from);
 // Hands the bytes (NUL behind them) over to the caller, who frees them; the buffer is empty afterwards.
 char *buf_take(struct buf *buf);
 
-// Sets *ret_error to a formatted message, which whoever gets it frees, and returns -1: for `return error_text(ret_error, …)`.
+// Sets *ret_error to a formatted message, which its receiver frees with free(). Returns -1, for `return error_text(ret_error, …)`.
 int error_text(char **ret_error, const char *format, ...) FP_PRINTF(2, 3);
 
 // Removes the first `n` bytes; `n` is at most buf->len.
 void buf_drop(struct buf *buf, size_t n);
 
-// Decodes the UTF-8 character (RFC 3629 §4) at the start of the `len` (> 0) bytes. Returns its length in bytes, or 0 if they
-// do not begin with a valid one.
+// Decodes the UTF-8 character (RFC 3629 §4) at the start of the `len` (> 0) bytes. Returns its length in bytes, or 0 if the bytes do not begin with a
+// valid character.
 size_t utf8_decode(const char *s, size_t len, uint32_t *ret_char);
 // As utf8_decode(), but returns only the length.
 size_t utf8_length(const char *s, size_t len);
 
-// Appends the bytes for a human: control characters, invisible ones and bytes that are not UTF-8 as \n, \t, \xHH, cut after `max`
-// bytes with "...". For messages and, on a terminal, for everything that shows an item: a file name must not control the terminal.
+// Appends the bytes for a human reader: control characters, invisible characters and bytes that are not UTF-8 become \n, \t, \xHH; cut after `max`
+// bytes, with "...". For messages and, on a terminal, for everything that shows an item: a file name must not control the terminal.
 void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max);
 
 // Appends the bytes as they are to be written to `fd`: if `fd` is a terminal, escaped except for newlines and tabs; else unchanged.
 void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len);
 
-// Returns the number in the type that buf_printf() takes for %llu: uint64_t is not the same type on each system.
+// Converts the number to the type that buf_printf() takes for %llu: uint64_t is not the same type on every system.
 static inline unsigned long long ull(uint64_t n) {
 	return n;
 }

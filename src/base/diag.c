@@ -22,7 +22,7 @@ static int write_stderr(const void *mem, size_t len) {
 
 static int (*writer)(const void *mem, size_t len) = write_stderr;
 
-// Writes the message in one piece. It does not allocate, as it may have to say that memory has run out.
+// Writes the message in one piece. Allocates nothing, because the message may be that memory has run out.
 FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list args) {
 	char text[4096];
 	int saved = errno;
@@ -30,7 +30,7 @@ FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list 
 	int body = vsnprintf(text + head, sizeof(text) - (size_t)head - 1, format, args);
 	size_t len = (size_t)head + (size_t)(body > 0 ? body : 0);
 	if (len > sizeof(text) - 2) {
-		len = sizeof(text) - 2; // an item in a message is cut at 80 bytes, but a path may be too long
+		len = sizeof(text) - 2; // cuts the message: it may hold a long path (items in messages are at most 80 bytes)
 	}
 	text[len++] = '\n';
 	(void)diag_text(text, len);
@@ -110,7 +110,7 @@ void diag_die(const char *format, ...) {
 void diag_bug(const char *file, int line, const char *condition) {
 	diag_note("bug: %s:%d: %s (errno: %s)", file, line, condition, strerror(errno));
 #ifdef FAIRPAR_FAULTS
-	abort(); // leaves a core to look at
+	abort(); // leaves a core file for the debugger
 #endif
 	end();
 }

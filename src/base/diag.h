@@ -1,10 +1,10 @@
 // Messages to the user on stderr, and checks that stay in the program.
 //
-// A user's mistake gets a message; verify() checks fairpar's own logic in every build, assert() in debug builds only. The lower rooms
-// (directories of src/) return errors and do not print; files of the upper rooms word and print them. A function that fails returns -1,
-// NULL or false. If the system refused something, errno is the cause. If a text is wrong, *ret_error says why: a `const char **` gets
-// static text that continues a message which has quoted the wrong text, a `char **` the whole message, which the caller frees
-// (error_text()). A message is one write(2), so that messages of several threads do not mix.
+// A mistake of the user gets a message. verify() checks fairpar's own logic in every build, assert() in debug builds only. The lower rooms
+// (directories of src/) return errors and do not print; files of the upper rooms word the messages and print them. A function that fails returns -1,
+// NULL or false. If the system refused something, errno is the cause. If a text is wrong, *ret_error says why: a `const char **` gets static text,
+// which the caller's message puts behind a quotation of the wrong text; a `char **` gets the whole message, which the caller frees (error_text()).
+// Each message is one write(2), so that messages of several threads do not mix.
 
 #pragma once
 
@@ -25,8 +25,8 @@ void diag_note(const char *format, ...) FP_PRINTF(1, 2);
 // Prints text of several lines to stderr as it is, in one piece. Returns 0, or -1 with errno; diag_lost() is true then.
 int diag_text(const char *text, size_t len);
 
-// Writes to stdout text that the user has asked fairpar itself for (--help, a report). Returns 0; or -1 with errno after a
-// message, but without one for EPIPE, since nobody reads any more.
+// Writes to stdout what the user has asked fairpar itself for (--help, a report). Returns 0; or -1 with errno after it has printed a message; for
+// EPIPE, where the reader has gone, it prints none.
 int diag_print(const char *text, size_t len) FP_NODISCARD;
 
 // Sets the word that messages begin with instead of "fairpar": the name under which the program was called (xargs). The word
@@ -50,5 +50,5 @@ void diag_die(const char *format, ...) FP_PRINTF(1, 2) FP_NORETURN;
 // An always-on check of fairpar's own logic.
 #define verify(condition) ((condition) ? (void)0 : diag_bug(__FILE__, __LINE__, #condition))
 
-// Prints the condition that is false, and ends the process as diag_die() does; builds with faults abort instead.
+// Prints the false condition, and ends the process as diag_die() does; a build with -DFAIRPAR_FAULTS calls abort() instead.
 void diag_bug(const char *file, int line, const char *condition) FP_NORETURN;

@@ -25,12 +25,12 @@ bool io_goes_on(ssize_t n, size_t *done) {
 		return true;
 	}
 	if (n == 0) {
-		errno = EIO; // the call moved nothing and gave no error: to try again might never end
+		errno = EIO; // the call moved nothing and reported no error: trying again might never end
 	}
 	return n < 0 && errno == EINTR;
 }
 
-// After a write that has failed: if the descriptor was full, waits until it takes more. Returns false if the write has failed for another reason.
+// To be called after a failed write: if the descriptor was full, waits until it takes more. Returns false if the write failed for another reason.
 static bool takes_more(int fd) {
 	struct pollfd out = {.fd = fd, .events = POLLOUT};
 	return (errno == EAGAIN || errno == EWOULDBLOCK) && (poll(&out, 1, -1) >= 0 || errno == EINTR);
@@ -104,7 +104,7 @@ int fds_sanitize(void) {
 		if (fcntl(fd, F_GETFD) >= 0) {
 			continue;
 		}
-		// open() takes the lowest free number, which is this one, as those below are open
+		// open() takes the lowest free number: that is `fd`, because all numbers below are open
 		if (open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY) != fd) {
 			return -1;
 		}

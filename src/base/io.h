@@ -10,16 +10,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Adds `n`, the result of write(2) or a similar call, to *done. Returns whether the caller should call again for the bytes that are left; if
-// not, errno says why: EIO if the call has moved nothing without an error.
+// Adds `n`, the result of write(2) or a similar call, to *done if the call has moved bytes. Returns true if the caller should call again for the
+// bytes that are left. If not, errno is the cause; it is EIO if `n` is 0: the call has moved nothing, but reported no error.
 bool io_goes_on(ssize_t n, size_t *done) FP_NODISCARD;
 
 // Writes all `len` bytes: goes on after short writes and EINTR, and polls a non-blocking descriptor until it takes
 // more. Returns 0; or -1 with errno, and an unknown part of the bytes is written.
 int write_all(int fd, const void *mem, size_t len) FP_NODISCARD;
 
-// Write or read all `len` bytes of a file from `offset` on, and go on after short transfers and EINTR; the file's own position
-// stays. Return how many bytes are done: `len`; or fewer with errno, EIO if the file ends or takes no more without an error.
+// Write or read all `len` bytes of a file from `offset` on, and go on after short transfers and EINTR; the file's own position stays. Return how many
+// bytes are done: `len`; or fewer with errno, which is EIO if the file ended, or took no more, without an error.
 size_t pwrite_all(int fd, const void *mem, size_t len, uint64_t offset) FP_NODISCARD;
 size_t pread_all(int fd, void *mem, size_t len, uint64_t offset) FP_NODISCARD;
 
@@ -30,8 +30,8 @@ bool call_is_refused(int error);
 // Like read(2), but tried again after EINTR.
 ssize_t read_some(int fd, void *mem, size_t len) FP_NODISCARD;
 
-// Opens a pipe. Our end (`own`: 0 the read end, 1 the write end) is non-blocking, the other end is not; both are
-// close-on-exec and the caller's. Returns 0, or -1 with errno.
+// Opens a pipe. *ret_own is the caller's end (`own` 0: the read end, 1: the write end), which is non-blocking; *ret_others is the other end, which is
+// blocking. Both are close-on-exec, and the caller closes them. Returns 0, or -1 with errno.
 int pipe_open(int own, int *ret_own, int *ret_others) FP_NODISCARD;
 
 // Closes the descriptor, unless it is -1, and makes it -1. errno stays, since callers close after something else has failed.
@@ -49,7 +49,7 @@ int result_of(int error) FP_NODISCARD;
 // writing, so that messages are discarded. Returns a bit set of the descriptors that were closed (1 << fd), or -1 with errno.
 int fds_sanitize(void) FP_NODISCARD;
 
-// The descriptors for a poll(2). Zeroed at first, freed by free(at). The owner sets n to 0 before it adds those of the next poll().
+// The descriptors for a poll(2). Zeroed at first, freed by free(at). Before each poll(2) the owner sets `n` to 0 and adds the descriptors anew.
 struct polls {
 	struct pollfd *at;
 	size_t n, cap;
@@ -65,8 +65,8 @@ void polls_add(struct polls *polls, int fd, short events);
 // end of the input, or -1 with errno: EAGAIN if the pipe is empty or full, EINVAL if the other end cannot be spliced.
 ssize_t splice_pipe(int from, int to, size_t want) FP_NODISCARD;
 
-// Moves up to `want` bytes of a file from `offset` on into a non-blocking pipe by splice(2). If that is refused, or `to`
-// is a file, copies the bytes through memory. Returns the bytes moved, 0 at the end of the file, or -1 with errno.
+// Moves up to `want` bytes of a file from `offset` on into a non-blocking pipe by splice(2). If splice(2) is refused, or `to` is a file, copies the
+// bytes through memory. Returns the bytes moved, 0 at the end of the file, or -1 with errno.
 ssize_t splice_file(int from, uint64_t offset, int to, size_t want) FP_NODISCARD;
 
 // Writes without waiting, whether or not the descriptor is blocking. (To set O_NONBLOCK would change the open file for

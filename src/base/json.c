@@ -120,7 +120,7 @@ static char *add_utf8(char *to, long c) {
 	return to;
 }
 
-// Reads what follows "\u" and writes the character to `to`; it is never longer than its escape, so it fits. Returns the address behind it.
+// Reads what follows "\u" and writes the character to `to`. The character is never longer than its escape, so it fits. Returns the address behind it.
 static char *parse_code(struct json_reader *reader, char *to) {
 	long c = reader->end - reader->at >= 4 ? hex4(reader->at) : -1;
 	if (c < 0) {
@@ -335,7 +335,7 @@ int json_read(struct json_reader *reader, char *text, size_t len) {
 
 // ---- values as numbers ----
 
-// These functions need no end of the text: neither the character behind a number nor the NUL behind the whole text can continue the number.
+// These functions need not know where the text ends: the byte behind a number, or the NUL behind the whole text, cannot continue a number.
 
 bool json_to_u64(const struct json_value *value, uint64_t *ret_number) {
 	const char *at = value->text;

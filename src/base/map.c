@@ -13,11 +13,11 @@ uint64_t hash_bytes(const void *mem, size_t len, uint64_t seed) {
 	return hash;
 }
 
-// Returns the hash, mixed so that its low bits depend on all of it. To choose texts that collide one would need the seed,
-// which is an address of the heap and differs from run to run.
+// Returns the hash, mixed so that its low bits depend on all bits. Nobody can choose texts that collide without knowing the seed, which is an address
+// of the heap and differs from run to run.
 static uint32_t hash_text(const struct map *map, const char *text, size_t len) {
 	uint64_t hash = hash_bytes(text, len, map->seed);
-	hash = (hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15); // the golden ratio (Knuth, TAOCP vol. 3, 6.4)
+	hash = (hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15); // 2^64 divided by the golden ratio (Knuth, TAOCP vol. 3, 6.4)
 	return (uint32_t)(hash >> 32);
 }
 

@@ -29,5 +29,5 @@ void map_fini(struct map *map);
 // Returns the number of the text, or MAP_NONE if the map does not have it.
 uint32_t map_get(const struct map *map, const char *text, size_t len);
 
-// Maps the text to the number and returns MAP_NONE; if the map has the text already, changes nothing and returns the number that it has.
+// Maps the text to the number and returns MAP_NONE. If the map has the text already, changes nothing and returns the text's number.
 uint32_t map_add(struct map *map, const char *text, size_t len, uint32_t number);

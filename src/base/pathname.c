@@ -31,7 +31,7 @@ void pathname_add(struct buf *buf, const char *text, size_t len) {
 	}
 }
 
-// Appends the name. If it is longer than `max`, cuts it, but never within a character or an escape, and adds the hash of all of it.
+// Appends the name. A name that is longer than `max` is cut, but never within a character or an escape, and the hash of the whole name is added.
 static void add_fitting(struct buf *buf, const char *name, size_t len, size_t max) {
 	char hex[SHA256_HEX + 1];
 	size_t keep = max - 2 - SHA256_HEX, slashes = 0;
@@ -58,7 +58,7 @@ void pathname_fit(struct buf *path, size_t below, size_t tail) {
 		const char *slash = memchr(at, '/', (size_t)(end - at));
 		size_t len = (size_t)((slash ? slash : end) - at);
 		const char *last = at + len - (len < ENDING ? len : ENDING);
-		// the name without its last four bytes may be that of another item, whose .err or .seq file would have this name
+		// another item may have this name without its last four bytes: its .err or .seq file would get this very name
 		bool marked = !slash && len >= tail + ENDING && (memcmp(last, ".err", ENDING) == 0 || memcmp(last, ".seq", ENDING) == 0)
 		              && memcmp(at + len - tail, last - tail, tail) == 0;
 		buf_reset(&name);
@@ -174,7 +174,7 @@ void sha256_hex(const void *mem, size_t len, char hex[SHA256_HEX + 1]) {
 	if (rest > 0) {
 		memcpy(last, at, rest);
 	}
-	last[rest] = 0x80; // 5.1.1: a bit, zeros, and the length in bits
+	last[rest] = 0x80; // FIPS 180-4, 5.1.1, padding: a one bit, zeros, and the length in bits
 	for (unsigned i = 0; i < 8; ++i) {
 		last[padded - 1 - i] = (unsigned char)((uint64_t)len * 8 >> 8 * i);
 	}

@@ -1,7 +1,7 @@
 // Encodes an item as the name of a file or directory, for --results: any item becomes one path component, and no two become the same.
 //
-// GNU parallel writes a backslash as \\, a tab as \t, a slash as \_. fairpar adds codes that GNU parallel never writes: \. is '.',
-// \.. is '..', \0 is the empty item, and a name that is too long becomes its beginning, \# and the SHA-256 of all of it.
+// GNU parallel writes a backslash as \\, a tab as \t, a slash as \_. fairpar adds codes that GNU parallel never writes: \. is '.', \.. is '..', \0 is
+// the empty item, and a name that is too long becomes its beginning, \# and the SHA-256 of the whole name.
 
 #pragma once
 
@@ -12,9 +12,9 @@
 // Appends the encoded name of a text of any length: an item, a part of an item, or the name of a column.
 void pathname_add(struct buf *buf, const char *text, size_t len);
 
-// Appends the path that GNU parallel makes of the `nargs` strings in `args`, each with its NUL: NAME/ARGUMENT/ for each of
-// them, sorted by name; if `names` is NULL, the names are 1, 2, 3, … With `columns` 0 the strings are one item. Else they
-// are packed items of `columns` arguments each, and the names of each item are counted and sorted by themselves.
+// Appends the path that GNU parallel makes of the `nargs` strings in `args`, each with its NUL: NAME/ARGUMENT/ for each string, sorted by name; if
+// `names` is NULL, the names are 1, 2, 3, … With `columns` 0 the strings are one item. Else the strings are several packed items of `columns`
+// arguments each, and the names are counted and sorted within each item.
 void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint32_t columns, char *const *names,
                         size_t nnames);
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 enum {
-	KEEP_UNITS = 64, // a file of no more units stays open when all are free: to open a new one again and again would cost more
+	KEEP_UNITS = 64, // a file of at most so many units stays open when all are free, because reopening it often would cost more
 };
 
 struct scratch_file {
@@ -23,7 +23,7 @@ struct scratch_file {
 	size_t *free_units;       // units with nothing in use, except the one that is being filled
 	size_t nfree_units, free_units_cap;
 	size_t unit;         // the index of the unit that is being filled
-	size_t filled;       // bytes of this unit so far; SCRATCH_UNIT: no unit is being filled
+	size_t filled;       // bytes in that unit so far; SCRATCH_UNIT: no unit is being filled
 };
 
 struct scratch_file *scratch_create(const char *dir) {
@@ -48,7 +48,7 @@ static size_t add_units(struct scratch_file *file, size_t n) {
 	size_t first = file->nunits;
 	file->nunits += n;
 	grow_array(&file->live, &file->live_cap, file->nunits, sizeof(file->live[0]));
-	grow_array(&file->free_units, &file->free_units_cap, file->nunits, sizeof(file->free_units[0])); // so that freeing needs no memory
+	grow_array(&file->free_units, &file->free_units_cap, file->nunits, sizeof(file->free_units[0])); // so that scratch_free() need not allocate
 	memset(file->live + first, 0, n * sizeof(file->live[0]));
 	return first;
 }

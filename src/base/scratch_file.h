@@ -1,9 +1,9 @@
 // Bytes that are too many for memory, in one unlinked file.
 //
-// The file is filled in units of SCRATCH_UNIT bytes, each from its start to its end. A unit is filled again when all that is in it has
-// been freed. The file grows only if there is no such unit, and for bytes of more than one unit that are to stay together. When all
-// units are free, the file is closed unless it is small, and only then does the file system get its space back. So the file is never
-// longer than the most that was in use at one time, except for pieces of more than one unit, and for units that were only partly free then.
+// The file is filled in units of SCRATCH_UNIT bytes, each from its start to its end. A unit is filled again once all its bytes were freed. The file
+// grows if no unit is free, or for a piece of more than one unit, which has to stay together. When all units are free, the file is closed unless it
+// is small; only closing it gives its space back to the file system. Pieces of more than one unit and partly used units aside, the file is never
+// longer than the most bytes that were in use at one time.
 //
 // Any thread may make these calls. The lock is never held while the file is read or written.
 
@@ -30,8 +30,8 @@ size_t scratch_write(struct scratch_file *file, const char *mem, size_t len, boo
 // Reads bytes that scratch_write() has written. Returns 0, or -1 with errno: EIO also if the file has become shorter.
 int scratch_read(struct scratch_file *file, uint64_t offset, char *mem, size_t len) FP_NODISCARD;
 
-// Frees bytes that were written, all of them or some. Returns the file's descriptor if it is no longer needed: the caller closes
-// it with no lock held, as this may take its time; or -1.
+// Frees all or some of the bytes that were written. If the file is no longer needed, returns its descriptor, which the caller closes with no lock
+// held, because close(2) may take long; else returns -1.
 int scratch_free(struct scratch_file *file, uint64_t offset, size_t len) FP_NODISCARD;
 
 // Returns the number of units with bytes in use; for tests.

@@ -52,7 +52,7 @@ static _Thread_local struct {
 	unsigned n;
 } held;
 
-// Says what is wrong, but not by diag_error(), which takes a mutex itself.
+// Prints what is wrong and aborts. Does not use diag_error(), which locks a mutex itself.
 static FP_NORETURN void order_broken(const char *what, const mutex *m, const mutex *other) {
 	dprintf(STDERR_FILENO, "%s %s while %s is held: see src/base/locks.def\n", what, lock_names[m->lock], lock_names[other->lock]);
 	abort();
@@ -79,7 +79,7 @@ static void order_remove(const mutex *m) {
 	held.all[i] = held.all[--held.n];
 }
 
-// Ends the process if a thread is to wait with mutex `m` while it holds another one too, which it would hold as long as it sleeps.
+// Ends the process if a thread that is about to wait with mutex `m` also holds another mutex: it would keep that mutex locked while it sleeps.
 static void order_check_wait(const mutex *m) {
 	for (unsigned i = 0; i < held.n; ++i) {
 		if (held.all[i] != m && held.all[i]->lock != LOCK_OF_TEST) {

@@ -21,7 +21,7 @@ int tmpfile_open(const char *dir) {
 	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT)) {
 		return fd;
 	}
-	// the file system or the kernel has no O_TMPFILE
+	// the file system or the kernel does not know O_TMPFILE: makes a file with a name, and unlinks it
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	buf_printf(&name, "%s/fairpar.XXXXXX", dir);
 	fd = mkostemp(name.data, O_CLOEXEC);
@@ -49,7 +49,7 @@ const char *tmpfile_dir(const char *fallback) {
 
 int shared_memory_create(const char *name, size_t size) {
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) { // also holds in memory: ftruncate() beyond it raises SIGXFSZ
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) { // also limits files in memory: ftruncate() beyond it raises SIGXFSZ
 		errno = EFBIG;
 		return -1;
 	}

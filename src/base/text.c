@@ -92,7 +92,7 @@ size_t text_columns(const char *text, size_t len) {
 
 void text_add_cut(struct buf *buf, const char *text, size_t len, size_t columns) {
 	size_t from = buf->len;
-	// no more bytes are needed: escaping never makes a text shorter, and a character has at most 4 bytes
+	// 4 bytes for each column are enough: a character has at most 4 bytes, and escaping makes no text shorter
 	bool is_long = columns < SIZE_MAX / 4 && len > columns * 4;
 	buf_add_escaped(buf, text, is_long ? columns * 4 : len, SIZE_MAX);
 	if (!is_long && text_columns(buf_str(buf) + from, buf->len - from) <= columns) {

@@ -61,7 +61,7 @@ size_t text_step(const char *text, size_t len, size_t *ret_columns);
 // is cut, and ends in "...".
 void text_add_cut(struct buf *buf, const char *text, size_t len, size_t columns);
 
-// As text_add_cut(), for a command: if it has several lines, appends the first that is not blank, and "..." for those behind it.
+// As text_add_cut(), for a command: appends only its first line that is not blank, and "..." if other lines follow.
 void text_add_command(struct buf *buf, const char *command, size_t len, size_t columns);
 
 // Appends a line of a job's output as a terminal would show it: without colours, with blanks for tabs, and only what
@@ -86,7 +86,7 @@ const char *text_shows(const char *s);
 // Appends the number as "1,234,567".
 void markup_add_count(struct buf *buf, uint64_t n);
 
-// Appends the text. One longer than `max` bytes is cut there, between two characters, and "…" is put behind it.
+// Appends the text. A text that is longer than `max` bytes is cut there, between two characters, and "…" is put behind it.
 void markup_add_cut(struct buf *buf, const char *text, size_t len, size_t max);
 
 // Appends any bytes as text of HTML or XML, also within quotes: characters with a meaning there are escaped; bytes that are not

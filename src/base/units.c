@@ -117,7 +117,7 @@ const char *rate_show(char text[RATE_TEXT], uint64_t interval) {
 	size_t last = sizeof(rate_units) / sizeof(rate_units[0]) - 1;
 	for (size_t i = 0;; ++i) {
 		double n = (double)rate_units[i].ns / (double)interval, whole = (double)(uint64_t)(n + 0.5);
-		bool is_whole = whole >= 1 && n > whole * (1 - 1e-6) && n < whole * (1 + 1e-6); // the interval was rounded: small differences do not count
+		bool is_whole = whole >= 1 && n > whole * (1 - 1e-6) && n < whole * (1 + 1e-6); // allows a small difference, because the interval was rounded
 		if (is_whole || i == last) {
 			snprintf(text, RATE_TEXT, "%.10g/%c", is_whole ? whole : n, rate_units[i].letter);
 			return text;
@@ -157,7 +157,7 @@ int parse_size(const char *text, enum notation notation, uint64_t *ret_bytes) {
 
 const char *unit_excess(const char *text) {
 	static const char units[] = "KMGTkmgtdDhHsS";
-	enum { MUCH = 1000000000 }; // a refused number from here on is taken to be too large
+	enum { MUCH = 1000000000 }; // a number of at least MUCH that was refused is taken to be too large
 	struct decimal decimal;
 	const char *at = read_decimal(text, PARALLEL_UNITS, &decimal);
 	if (!at || (*at && (!strchr(units, *at) || at[1]))) {
@@ -168,7 +168,7 @@ const char *unit_excess(const char *text) {
 	return decimal.whole >= MUCH || (of_counts && decimal.whole >= 1) ? ", which is too much" : is_none ? ", which is too little" : "";
 }
 
-// Returns how many of the next characters, at most `most`, are digits of that base; their value in *ret_value.
+// Returns how many of the next characters, at most `most`, are digits of that base. Sets *ret_value to the value of these digits.
 static size_t scan_digits(const char *text, unsigned base, size_t most, unsigned *ret_value) {
 	static const char digits[] = "0123456789abcdef";
 	size_t n = 0;

@@ -61,18 +61,18 @@ int parse_percent(const char *text, double *ret_percent) FP_NODISCARD;
 // Parses a number of bytes below 2^63: K, M, G, T are powers of 1024. PARALLEL_UNITS: k, m, g, t are powers of 1000, and 0 is refused.
 int parse_size(const char *text, enum notation notation, uint64_t *ret_bytes) FP_NODISCARD;
 
-// Returns the end of the message that refuses a number, a size or a time: ", which is too much", ", which is too little", or
-// "" if the number is not the reason. Static text.
+// Returns the end of the message that refuses a number, a size or a time: ", which is too much", ", which is too little", or "" if the text was
+// refused for another reason. Static text.
 const char *unit_excess(const char *text);
 
 // Appends the text with its escapes translated, as printf(1) understands them: \n, \t and other letters, \NNN, \0NNN, \xHH.
 // Returns 0; or -1 if there was an invalid escape, which stays as it is.
 int parse_escapes(struct buf *buf, const char *text);
 
-// Moves *at behind the next `n` strings of those up to `end`, each with its NUL. Returns the first, or NULL if there are fewer.
+// Moves *at behind the next `n` strings before `end`, each with its NUL. Returns the first of them, or NULL if fewer than `n` are left.
 const char *strings_next(const char **at, const char *end, uint32_t n);
 
-// Returns the address behind the first `n` strings of those at `at`, each with its NUL.
+// Returns the address behind the first `n` of the strings at `at`, which stand one after the other, each with its NUL.
 static inline const char *strings_skip(const char *at, uint32_t n) {
 	for (; n > 0; --n) {
 		at += strlen(at) + 1;
@@ -82,7 +82,7 @@ static inline const char *strings_skip(const char *at, uint32_t n) {
 
 // ---- lists of words, each in one text with blanks between the words ----
 
-// Takes the next word off the list, which may have tabs, too. Returns where it starts, and its length; or NULL at the end.
+// Takes the next word off the list; tabs may separate words, too. Returns where the word starts, and its length; or NULL at the end.
 const char *word_next(const char **list, size_t *ret_len);
 
 // Returns the position of the word in the list, from 0; or -1 if the word is not there, or is empty.
@@ -94,7 +94,7 @@ static inline bool word_is_in(const char *list, const char *word, size_t len) {
 
 // ---- how alike two words are, to name the one that was meant ----
 
-// The most edits between what was typed and what is suggested (ninja's kMaxValidEditDistance).
+// The greatest distance (number of edits) between a word that was typed and a word that is suggested (ninja's kMaxValidEditDistance).
 enum { DISTANCE_NEAR = 3 };
 
 // Returns the Damerau–Levenshtein distance (optimal string alignment: no part is edited twice); if it is above DISTANCE_NEAR,
@@ -111,6 +111,6 @@ struct nearest {
 
 #define NEAREST_INIT(word, len) {word, len, NULL, DISTANCE_NEAR + 1}
 
-// Offers a candidate of `len` bytes, which is borrowed if it is the nearest so far. It is near if it takes at most
-// DISTANCE_NEAR edits, at most half of the word's bytes (rounded up), and fewer than the word has.
+// Offers a candidate of `len` bytes, which is borrowed if it is the nearest so far. A candidate is near if its distance to the word is at most
+// DISTANCE_NEAR, at most half of the word's bytes (rounded up), and below the number of the word's bytes.
 void nearest_offer(struct nearest *nearest, const char *candidate, size_t len);

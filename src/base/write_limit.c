@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum {
-	RECHECK_MS = 250, // how often a thread that waits looks at the limit again, if no descriptor wakes it when the limit changes
+	RECHECK_MS = 250, // how often a waiting thread checks the limit again if no descriptor can wake it when the limit changes
 	REOPEN_MS = 20,   // how often the open() of a FIFO is tried again: no event shows that the FIFO has got a reader
 };
 
@@ -99,8 +99,8 @@ static bool is_end_pending(void) {
 	return is_pending;
 }
 
-// Returns how long poll() may wait, in ms, at most RECHECK_MS; 0: the time is over. The time ends at the limit; without a limit, if a signal is to
-// end the run, a second after *own, which the first such call sets. Else returns -1, or RECHECK_MS if no descriptor (`has_fd`) wakes the thread.
+// Returns how long poll() may wait, in ms, at most RECHECK_MS; 0: the time is over. The time ends at the limit; or, without a limit, if a signal is
+// to end the run, a second after *own (set by the first such call). Else returns RECHECK_MS, or -1 if a descriptor wakes the thread (`has_fd`).
 static int time_left(uint64_t *own, bool has_fd) {
 	uint64_t limit = write_limit();
 	if (limit == TIME_NEVER && (is_hastened || (signals_fd >= 0 && is_end_pending()))) {
@@ -137,7 +137,7 @@ int write_wait(int fd) {
 			return 0;
 		}
 		if (ready > 0 && fds[2].revents && !is_end_pending() && poll(fds, 1, RECHECK_MS) > 0) {
-			return 0; // the signal does not end the run, and is answered later
+			return 0; // the pending signal is not one that ends the run; it is answered later
 		}
 	}
 }
@@ -154,7 +154,7 @@ int write_limited(int fd, const void *mem, size_t len) {
 	}
 	const char *bytes = mem;
 	size_t done = 0;
-	// pipe(7): a writable pipe has room for PIPE_BUF bytes, unless others write to it too
+	// pipe(7): a writable pipe has room for PIPE_BUF bytes, unless other processes write to the pipe, too
 	while (done < len && write_wait(fd) == 0 &&
 	       (io_goes_on(write(fd, bytes + done, write_piece_len(bytes + done, len - done)), &done) || errno == EAGAIN)) {
 	}

@@ -12,12 +12,12 @@
 // The signals that end a run: INT, TERM, HUP and QUIT, except the signal of --stop-signal.
 extern int ending_signals[];
 extern size_t nending_signals;
-void take_from_ending_signals(int signal); // takes it out of the list; call before there are other threads
+void take_from_ending_signals(int signal); // takes the signal out of the list; call before there are other threads
 bool is_ending_signal(int signal);
 void get_ending_signals(sigset_t *ret_set);
 
-// From the time `limit` (of now_ns()) on no write of this process waits. The earliest limit holds. May be called from any
-// thread, and from a signal handler.
+// From the time `limit` (of now_ns()) on, no write of this process waits. If this is called several times, the earliest limit holds. May be called
+// from any thread, and from a signal handler.
 void write_limit_set(uint64_t limit);
 
 // Returns the limit, or TIME_NEVER if none is set.
@@ -30,7 +30,7 @@ void write_limit_watch(int signal_fd);
 // To be called by the thread of write_limit_watch() when it has answered a signal that ends the run: from now on its writes wait at most a second.
 void write_limit_hasten(void);
 
-// Waits until the descriptor takes bytes or has an error, which the next write reports. Returns 0, or -1 with ETIME.
+// Waits until the descriptor takes bytes or has an error, which the next write reports. Returns 0; or -1 with ETIME at the limit.
 int write_wait(int fd) FP_NODISCARD;
 
 // Returns how many of the bytes to write(2) at once, so that a pipe does not mix them with those of other writers (POSIX:

@@ -1,12 +1,12 @@
-// Which items may pass a wide one that gathers its slots (EASY backfill; Lifka, JSSPP 1995) [E15].
+// Which items may pass a wide item that gathers its slots (EASY backfill; Lifka, JSSPP 1995) [E15].
 //
-// Nothing here runs unless an item waits for the slots it needs.
+// Nothing here runs unless a wide item waits for its slots.
 
 #include "engine/internal.h"
 
-// Returns when the worker's item is expected to give its slots back: by the median that its queue had when the item began, or, if there was none
-// then, by the present one. A later median would not do: items that pass change it, and could put off the time at which the wide item is expected to
-// start.
+// Returns when the worker's item is expected to give its slots back: by the median length that its queue's items had when the item began or, if there
+// was none, by the present median. A later median is not used: items that pass would change it, and could put off the time at which the wide item is
+// expected to start.
 static uint64_t expected_end(const struct worker *worker) {
 	bool is_typical = !(worker->flags & ITEM_LAST);
 	uint64_t length = worker->expected > 0 ? worker->expected : is_typical ? queue_length(worker->queue) : 0;
@@ -27,8 +27,8 @@ static uint64_t free_at(const struct pool *pool, const struct group *group, uint
 	return taken < group->fair.slots ? group->fair.slots - taken : 0;
 }
 
-// Returns the first time from `now` on at which `width` slots are expected to be free (the shadow time); or `now` if that is unknown: an item of
-// unknown length does not end by itself, and an overdue one may end at any moment. Nothing can pass then.
+// Returns the first time from `now` on at which `width` slots are expected to be free (the shadow time). Returns `now`, so that nothing passes, if
+// that time is not known: an item of unknown length, or an overdue item, would have to end first.
 static uint64_t expected_start(const struct pool *pool, const struct group *group, uint32_t width, uint64_t now) {
 	uint64_t low = now, high = now;
 	for (unsigned i = 0; i < pool->nworkers; ++i) {

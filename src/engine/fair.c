@@ -4,13 +4,13 @@
 // of one priority) has a clock V, at which a queue is placed when it begins to want, that is, to have work that it may run.
 //
 //	V advances by each charge, divided by the sum of the weights of all queues that want: as fast as a queue with a fair share.
-//	V stays between the least virtual time of the queues that want and a quantum more: a turn, or under time the longest median.
+//	V stays between the least virtual time of the queues that want, and a quantum above that: a turn, or under time the longest median.
 //	While no queue wants, V goes up to the greatest virtual time: no queue waited, so none is in debt.
 //
-// A queue that begins to want (work arrives, it is resumed) is moved up to V if it lies behind: absence earns no credit. If its limit or its rate had
-// held it, it keeps one turn of what it was owed. So a stream of ever-new queues is placed further and further on, and a queue that stays gets the
-// share of one among those that want. The cost of an item is counted when it is known: a turn for each slot it takes, or slot-time as it passes. The
-// promises and the proof: docs/design.md, "The rule of fairness".
+// A queue that begins to want (work arrives, it is resumed) is moved up to V if it lies behind: absence earns no credit. A queue that its limit or
+// its rate had held keeps one turn of what it was owed. So new queues are placed ever further on, and however many of them come, a queue that stays
+// gets the share of one queue among those that want. The cost of an item is counted when it is known: a turn for each slot it takes, or slot-time as
+// it passes. The promises and the proof: docs/design.md, "The rule of fairness".
 //
 // Under time a queue's key is its virtual time plus what its running items are still expected to take, by their median. Otherwise all slots would go
 // to one queue while its running items are not charged yet: a convoy.
@@ -18,17 +18,17 @@
 // Ties: under time the queue with fewer slots taken per weight goes first, so that a burst at the start spreads; then the queue that was served
 // longest ago, never served first; then in order of opening. Under turns nothing depends on when items end.
 //
-// The lower tiers together get a sixteenth of what is charged, as tokens. When these make a whole turn (under time: more than the tiers' running
-// items are expected to take), one of the tiers is picked, the one that was served longest ago.
+// All tiers below the highest together get a sixteenth of what is charged, as tokens. When the tokens make a whole turn (under time: more than the
+// running items of these tiers are expected to take), the lower tier that was served longest ago is picked.
 //
 // [F1] A queue is in its tier's heap exactly while it can be picked and its virtual time stands still: always under
 //      turns, under time while none of its items run. Enforced by place().
-// [F2] A queue is in the list `special` exactly while, under time, it has running items: these queues are looked at one by one, and
-//      there are never more than slots. Enforced by place().
+// [F2] A queue is in the list `special` exactly while, under time, it has running items: each pick looks at these queues one by one, and there are
+//      never more of them than slots. Enforced by place().
 // [F3] The heaps have room for all queues of the tier: fair_pick() and fair_done() never allocate. Enforced by tier_join().
 // [F4] Virtual times are compared by their difference, so they may wrap.
-// [F5] A queue is in the heap BY_DUE exactly while it has work that, as of the last place(), only its rate keeps from
-//      running; fair->nheld counts these queues. Time alone does not take one out: fair_release() does. Enforced by place().
+// [F5] A queue is in the heap BY_DUE exactly while it has work that, as of the last place(), only its rate keeps from running; fair->nheld counts
+//      these queues. A queue leaves this heap by fair_release(), not by the mere passage of time. Enforced by place().
 
 #include "engine/fair.h"
 
@@ -59,7 +59,7 @@ static inline bool entry_before(const struct fair_entry *a, const struct fair_en
 	return a->queue->seq < b->queue->seq;
 }
 
-// `by` is constant in each call, and these functions are a good part of what a pick costs: so they are inlined.
+// These functions are inlined, because each caller passes a constant `by`, and because they are a good part of what a pick costs.
 
 static FP_INLINE void heap_put(struct fair_heap *heap, int by, size_t at, struct fair_entry entry) {
 	heap->entries[at] = entry;
@@ -116,7 +116,7 @@ static FP_INLINE void heap_remove(struct fair_tier *tier, int by, struct fair_qu
 // Updates the sums for fair_lag(), after the queue was added to the heap BY_VIRT or removed from it.
 static void lag_account(struct fair_tier *tier, const struct fair_queue *queue, bool added) {
 	size_t n = tier->heaps[BY_VIRT].n;
-	if (n == (added ? 1 : 0)) { // it is the first, or the last has left: rounding errors do not add up for ever
+	if (n == (added ? 1 : 0)) { // the first queue came, or the last has left: clears the rounding errors
 		tier->weights = tier->weighted = 0;
 		tier->base = queue->virt;
 	}
@@ -129,8 +129,8 @@ static void lag_account(struct fair_tier *tier, const struct fair_queue *queue, 
 
 // ---- virtual time ----
 
-// Sums of units / weight: a whole number, and a remainder below the weight, which is added to the next units before they are divided. The sum of
-// weights that divides a clock's units may have shrunk since: then the remainder is above it for once.
+// A sum of quotients units / weight is kept as a whole number and a remainder below the weight, which is added to the next units before they are
+// divided. The weight of a tier's clock, a sum of weights, may have shrunk since: then the remainder is above it for once.
 
 static inline void sum_add(uint64_t *sum, uint64_t *rem, uint64_t units, uint64_t weight) {
 	uint64_t total = *rem + units;
@@ -154,7 +154,7 @@ static void set_weight(struct fair_queue *queue, uint32_t weight) {
 	queue->rem = 0;
 }
 
-// Slot-time since `last` that is to be charged: running items charge their queue as time passes.
+// Returns the slot-time since queue->last that has not been charged yet: running items charge their queue as time passes.
 static inline uint64_t owing(const struct fair_queue *queue, uint64_t now) {
 	return before(queue->last, now) ? (queue->running + queue->extra) * (now - queue->last) : 0;
 }
@@ -163,7 +163,7 @@ static inline uint64_t virt_at(const struct fair *fair, const struct fair_queue 
 	return fair->time ? queue->virt + (queue->rem + owing(queue, now)) / queue->weight : queue->virt;
 }
 
-// Slot-time that the queue's running items are still expected to take.
+// Returns the slot-time that the queue's running items are still expected to take.
 static uint64_t expected(const struct fair_queue *queue, uint64_t now) {
 	uint64_t sum = 0;
 	for (const struct fair_job *job = queue->jobs; job; job = job->next) {
@@ -216,7 +216,7 @@ static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
 
 // ---- tokens of the lower tiers ----
 
-// Limits what the lower tiers have saved: to a turn (under time: an item on each slot), or to 0 while at most one tier wants. Debts stay.
+// Limits the tokens that the lower tiers have saved: to a turn (under time: an item on each slot), or to 0 while at most one tier wants. Debts stay.
 static void tokens_cap(struct fair *fair) {
 	int64_t cap = 0;
 	if (fair->busy_tiers > 1 && !fair->time) {
@@ -285,7 +285,7 @@ static void pass(struct fair *fair, uint64_t now) {
 
 // ---- places ----
 
-// The queue was served, or no longer wants: notes how long it has waited, if that was its longest wait.
+// To be called when the queue was served, or no longer wants: notes how long it has waited, if that was its longest wait.
 static inline void wait_ends(struct fair_queue *queue, uint64_t now) {
 	if (before(queue->since, now) && queue->longest_wait < now - queue->since) {
 		queue->longest_wait = now - queue->since;
@@ -293,7 +293,7 @@ static inline void wait_ends(struct fair_queue *queue, uint64_t now) {
 	queue->since = now;
 }
 
-// The queue begins to want, or to have work that only its limit or rate holds back: moves it up to V if it lies behind.
+// To be called when the queue begins to want, or to have work that only its limit or rate holds back: moves it up to V if it lies behind.
 static void begin(const struct fair *fair, struct fair_queue *queue, bool was_at_limit) {
 	uint64_t least = queue->tier->clock;
 	if (was_at_limit) {
@@ -313,7 +313,7 @@ static void count_eligible(struct fair *fair, struct fair_tier *tier, bool come)
 	}
 }
 
-// Notes that only its rate keeps the queue from running what it has.
+// Notes that only its rate keeps the queue's items from running.
 static void hold(struct fair *fair, struct fair_queue *queue) {
 	queue->at_limit = true;
 	heap_add(queue->tier, BY_DUE, queue, queue->due);
@@ -508,7 +508,7 @@ void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 	if (queue->tier->priority != priority) {
 		struct fair_tier *old = queue->tier, *tier = tier_find(fair, priority);
 		clock_clamp(fair, old);
-		// clocks of two tiers have nothing to do with each other: the queue keeps its distance from the clock
+		// the clocks of two tiers are independent: the queue keeps its distance from the clock of its tier
 		queue->virt = tier->clock + (queue->virt - old->clock);
 		tier_leave(queue);
 		tier_join(fair, tier, queue);
@@ -590,7 +590,7 @@ static bool goes_first(const struct fair_queue *a, uint64_t virt_a, const struct
 	return a->served != b->served ? a->served < b->served : a->seq < b->seq;
 }
 
-// Returns the tier to pick from: if it is the lower tiers' turn, the one with something to pick that was served longest ago; else the highest.
+// Returns the tier to pick from: the highest; or, if the lower tiers have their turn, the one with a queue to pick that was served longest ago.
 static struct fair_tier *tier_pick(const struct fair *fair, uint64_t now) {
 	struct fair_tier *top = tier_top(fair), *lower = NULL;
 	if (fair->busy_tiers < 2) {
@@ -658,7 +658,7 @@ static void tokens_turn(struct fair *fair, const struct fair_tier *tier, uint64_
 	}
 }
 
-// If there is a token, an item that waits for one is picked, so that exempt items do not pass it for ever; else an exempt item.
+// Picks an item that takes the token, if the token has come, so that exempt items do not pass such items for ever; else picks an exempt item.
 static void take_token(struct fair_queue *queue, uint64_t now) {
 	bool is_early = queue->interval > 0 && before(now, queue->due);
 	queue->picks_exempt = queue->exempt > 0 && (is_early || queue->exempt == queue->backlog);
@@ -690,7 +690,7 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
 	return queue;
 }
 
-// Ends the use of `items` items and `extra` slots. The queue gets back what it was charged for `back` of the slots since `start`.
+// Frees the slots of `items` items, and `extra` slots. The queue gets back what it was charged for `back` of these slots since `start`.
 static void release(struct fair *fair, struct fair_queue *queue, uint32_t items, uint32_t extra, uint64_t back, uint64_t start, uint64_t now) {
 	verify(queue->running >= items && queue->extra >= extra);
 	unplace(fair, queue, now);

@@ -5,19 +5,18 @@
 // the items; here an item is only a count.
 //
 // An item's life: fair_arrive -> fair_pick -> fair_done or fair_give_back; or fair_arrive -> fair_withdraw.
-// An item that stands for several is charged for the others by fair_charge, between fair_pick and fair_done.
+// An item that counts as several turns: fair_charge, between fair_pick and fair_done, charges the turns after the first.
 // An item that lends its slots for a while: fair_pick -> fair_done -> fair_resume -> fair_done.
-// An item that takes several slots, a wide one: fair_pick -> fair_widen -> fair_done, or
+// A wide item, which takes several slots: fair_pick -> fair_widen -> fair_done, or
 // fair_pick -> fair_widen -> fair_widen_back -> fair_give_back.
 //
-// A queue may have a rate: a token bucket that holds one token. Each pick takes the token, and until the next token comes the queue is
-// passed over, as if it were at its limit. So picks are evenly spaced, as by nginx's limit_req without burst and Celery's rate_limit;
-// a counter of N in each fixed window of a second would let two bursts of N come within one second. By fair_release() the caller
-// makes the queues eligible again whose token has come. Items may be exempt from the rate (fair_arrive_exempt()): these are picked
-// while the rate holds the others.
+// A queue may have a rate: a token bucket that holds one token. Each pick takes the token, and until the next token comes the queue is passed over,
+// as if it were at its limit. So picks are evenly spaced, as by nginx's limit_req without burst and Celery's rate_limit; a counter of N in each fixed
+// window of a second would let two bursts of N come within one second. The caller calls fair_release() to make queues eligible again whose token has
+// come. Items may be exempt from the rate (fair_arrive_exempt()): these are picked while the rate holds the queue's other items back.
 //
-// Under time (fair.time) the caller may report what it has measured. fair_learn() sets the median length of a queue's items. An item counts as
-// running from fair_expect() to fair_unexpect(): so the slot-time that it is still expected to take counts before it has passed.
+// "Under time" means that fair.time is set: slot-time is charged. The caller may then report what it has measured: fair_learn() sets the median
+// length of a queue's items; from fair_expect() to fair_unexpect() an item's expected slot-time counts before it has passed.
 
 #pragma once
 
@@ -28,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Units of virtual time in one turn of weight 1. Each weight from 1 to 16 divides it, so equal shares stay exactly equal; with other weights
+// Units of virtual time in one turn of weight 1. Each weight from 1 to 16 divides this number, so equal shares stay exactly equal; with other weights
 // the remainder is carried along.
 #define FAIR_TURN UINT64_C(720720)
 
@@ -45,17 +44,17 @@ struct fair_job {
 	uint32_t slots;
 };
 
-// What a queue has had and wants. For fair.c; others may read the fields that are marked public.
+// The service that a queue has had, and the items that it has. Only fair.c uses the struct, but all may read the fields that are marked public.
 struct fair_queue {
 	uint64_t virt;           // virtual time at `last`: service / weight + an offset; FAIR_TURN units a turn, or under time nanoseconds
-	uint64_t rem;            // remainder of the last division by the weight, added before the next one
+	uint64_t rem;            // remainder of the last division by the weight, added before the next division
 	uint64_t served;         // number of the pick that served it last; 0: never
 	uint64_t backlog;        // public: items waiting
 	uint32_t running;        // public: items picked and not done
 	uint32_t extra;          // public: slots that the running items take beyond one each
 	uint32_t weight;
 	uint32_t limit;          // items running at most; 0: no limit
-	uint64_t interval;       // public: least nanoseconds from a pick to the next, by its rate; 0: no rate
+	uint64_t interval;       // public: the least nanoseconds from a pick to the next, by the queue's rate; 0: no rate
 	uint64_t due;            // public: no pick before this time; 0: the queue has had no rate
 	uint64_t exempt;         // items of the backlog that neither wait for a token nor take one
 	uint32_t heap_at[3];     // 1 + its place in each heap of the tier; 0: it is not in that heap
@@ -66,8 +65,8 @@ struct fair_queue {
 	struct fair_tier *tier;
 	uint64_t seq;            // order of fair_add()
 	struct list special;     // in tier->special, while each pick has to look at this queue
-	uint64_t since;          // since when it has wanted without being served
-	uint64_t longest_wait;   // public: the longest time that it wanted without being served
+	uint64_t since;          // since when it has wanted a turn and got none
+	uint64_t longest_wait;   // public: the longest time that it wanted a turn and got none
 	// under time
 	uint64_t last;           // the time for which `virt` is right
 	uint64_t median;         // median length of its items (fair_learn()); 0: not known
@@ -94,9 +93,9 @@ struct fair_tier {
 	uint64_t neligible;
 	struct fair_heap heaps[HEAPS];
 	uint64_t clock;           // the virtual time V of fair.c
-	uint64_t rem;             // remainder of the last division of the clock, added before the next one
+	uint64_t rem;             // remainder of the last division of the clock, added before the next division
 	uint64_t wanting;         // sum of the weights of the queues that want
-	uint64_t greatest;        // the greatest virtual time that a queue ever had, without slot-time that is not charged yet
+	uint64_t greatest;        // the greatest virtual time that a queue ever had, by the slot-time charged so far
 	uint64_t served;          // number of its last pick
 	struct list special;
 	int32_t priority;
@@ -123,9 +122,8 @@ struct fair {
 	unsigned slots;          // set by the owner: how many items run at once. Only `time` needs it
 };
 
-// The place of a queue that was removed while it was ahead of the others: a queue of the same name that is added later begins there,
-// so that nothing is gained by leaving and coming back. The tag is kept until fair_has_passed(), and until `due` if the queue had a
-// rate.
+// The place of a removed queue that had had more service than the others: a queue of the same name that is added later begins there, so that nothing
+// is gained by leaving and coming back. The caller keeps the tag until fair_has_passed(), and if the queue had a rate also until `due`.
 struct fair_tag {
 	uint64_t virt;
 	uint64_t due;            // no pick before this time, if the queue has a rate again
@@ -187,21 +185,21 @@ typedef bool fair_filter_fn(const void *arg, const struct fair_queue *queue);
 // strictly by priority: a lower one gets no turns. In the heap of a tier only about FAIR_PEEK_MAX queues are examined.
 struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter, const void *arg, uint64_t now);
 
-// An item picked before has ended, or lends its slots: one, and the `extra` ones of fair_widen().
+// An item that was picked has ended, or lends its slots: frees one slot, and `extra` slots that fair_widen() had added.
 void fair_done(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
-// An item picked at `start` needed no slot after all: like fair_done(), but the queue also gets back what it was charged.
+// An item that was picked at `start` needed no slot after all: as fair_done(), but the queue also gets back what the item was charged.
 void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now);
 
 // Charges the queue `n` more turns for an item that runs. Does nothing under time, where slot-time is charged.
 void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
 
-// An item picked before takes `extra` more slots: that many turns are charged at once, or under time the slot-time as it passes. The item still
-// counts as one for the limit. May be called more than once for an item.
+// An item that was picked takes `extra` more slots. Charges that many turns at once, or, under time, their slot-time as it passes. The item still
+// counts as one item for the limit. May be called more than once for an item.
 void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
 // Under time: an item of the queue has used `slots` slots for `more` nanoseconds longer (negative: shorter) than it was charged for: charges
-// the difference. Does nothing otherwise.
+// the difference. If turns are charged, does nothing.
 void fair_correct(struct fair *fair, struct fair_queue *queue, uint32_t slots, int64_t more, uint64_t now);
 
 // Undoes a fair_widen() that was made at `start`: the queue gets back what it was charged for the slots.

@@ -1,4 +1,4 @@
-// What goes before the turn of any queue: items that were brought forward, queues' last items, and items that want the slots back that they have lent
+// What goes before the turn of any queue: items that were brought forward, queues' last items, and items that want back the slots that they have lent
 // [E13].
 
 #include "engine/internal.h"
@@ -19,8 +19,8 @@ static bool is_early(const struct front *front) {
 	return queue->fair.interval > 0 && !front->worker && queue->group->released < queue->fair.due;
 }
 
-// Whether the queue keeps the entry back, by its max_parallel, its rate or a pause: then the entries behind it pass it. An item of the queue that
-// waits [E17] does not keep it back: the entry was brought forward because others wait for it.
+// Returns whether the queue keeps the entry back, by its max_parallel, its rate or a pause: then the entries behind it go first. The pause while an
+// item of the queue waits [E17] does not count: the entry was brought forward because other jobs wait for it.
 static bool is_passed_over(const struct front *front) {
 	const struct fair_queue *fair = &front->queue->fair;
 	bool is_kept = (fair->limit > 0 && fair->running >= fair->limit) || (front->queue->attrs.paused && !front->worker) || is_early(front);
@@ -94,7 +94,7 @@ void front_give_back(struct worker *worker) {
 	--worker->queue->pins;
 	pool->surplus_reported = false;
 	if (worker->runner) {
-		cond_signal(&worker->runner->wake); // it may be in worker_wait_end()
+		cond_signal(&worker->runner->wake); // the thread may be in worker_wait_end()
 	}
 	if (pool->config.hooks.returned) {
 		pool->config.hooks.returned(pool->config.hooks.arg, worker);

@@ -37,10 +37,10 @@ void pool_ask_again(struct pool *pool) {
 	}
 }
 
-// Returns how many items of a queue that wants could start now, if there were slots for all of them.
+// Returns how many items of a queue that has fair_queue.wants set could start now, if there were slots for all of them.
 static uint64_t queue_demand(const struct fair_queue *fair) {
 	uint64_t n = fair->backlog;
-	if (fair->interval > 0) { // the exempt items; if there are none, one item by its token
+	if (fair->interval > 0) { // only the exempt items; if there are none, one item, which takes the token
 		n = fair->exempt > 0 ? fair->exempt : 1;
 	}
 	uint64_t room = fair->limit > 0 ? fair->limit - fair->running : UINT64_MAX;
@@ -104,7 +104,7 @@ bool timer_claim(struct runner *runner) {
 // True if the group may have one more thread.
 static bool may_start_thread(const struct pool *pool, const struct group *group, bool for_timer) {
 	bool is_full = group->running >= group->fair.slots;
-	unsigned most = is_full ? group->running : group->fair.slots; // what runs may take more slots than there are now
+	unsigned most = is_full ? group->running : group->fair.slots; // running items may take more slots than there are now
 	most = pool->bound > 0 && group == &pool->groups[0] && pool->bound < most ? pool->bound : most;
 	most += threads_away(group) + (for_timer && is_full); // a timer takes no slot
 	return group->nthreads < most && (group->nthreads < group->thread_limit || group->nthreads <= threads_away(group));
@@ -150,9 +150,9 @@ static bool any_item_goes_on(const struct pool *pool) {
 	return false;
 }
 
-// Starts a thread for the group. If that fails (EAGAIN: the system allows no more threads), the group goes on with the threads it has, if one of them
-// can take items. If only the reserver's is there for items that are resumed, its item goes to the front instead [E18]. If none can, the start is
-// tried again when an item ends or is resumed; if there is no such item, and no thread is about to look for one, fairpar ends with a message.
+// Starts a thread for the group. If the system allows no more threads (EAGAIN), the group goes on with its threads if one of them can take items.
+// Else, if items are resumed and only the reserver's thread is there for them, its wide item goes to the front [E18]. Else the start is tried again
+// when an item ends or is resumed; if no item can, and no thread is about to look for work, fairpar ends with a message.
 static void runner_start(struct pool *pool, struct group *group, struct deferred *deferred) {
 	struct runner *runner = NEW(struct runner);
 	*runner = (struct runner){.pool = pool, .group = group, .worker = spare_take(pool, group)};
@@ -197,12 +197,12 @@ bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *
 		}
 		return true;
 	}
-	bool for_timer = !resumes && !has_work; // no item may start: wakes the timer, to wake earlier, or a thread, to become the timer
+	bool for_timer = !resumes && !has_work; // no item may start: makes the timer wake earlier, or another thread become the timer
 	bool for_reserver = !resumes && has_work && group_is_for_reserver(group);
 	bool takes_timer = !group->idle || (for_timer && group->timer);
 	struct runner *runner = for_reserver ? group->reserver->runner : takes_timer ? group->timer : group->idle;
 	if (for_reserver && !runner->parked) {
-		return true; // the reserver will look by itself
+		return true; // the reserver's thread is awake, and will look by itself
 	}
 	if (runner) {
 		group->idle = runner == group->idle ? runner->below : group->idle;
@@ -214,7 +214,7 @@ bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *
 	} else if (may_start_thread(pool, group, for_timer)) {
 		runner_start(pool, group, deferred);
 	} else if (resumes && pool->asker && pool->asker->group == group) {
-		pool_ask_again(pool); // no other thread is there: it takes the resumed item
+		pool_ask_again(pool); // there is no other thread: the asker takes the resumed item
 	}
 	return true;
 }

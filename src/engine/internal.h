@@ -1,15 +1,15 @@
-// The inside of the pool, shared by the files of this room. Everything here is under pool->lock unless it says otherwise.
+// The inside of the pool, shared by the files of this room. pool->lock guards everything here unless a comment says otherwise.
 //
-// Each file calls only those above it:
+// Each file calls only files above it in this list:
 //
 //	fair.c      whose turn it is
-//	backfill.c  which items may start before one that waits for its slots
+//	backfill.c  which items may start before a wide item that waits for its slots
 //	front.c     what goes before the turn of any queue
 //	group.c     which worker is woken or started
 //	queue.c     the items that a queue holds, in memory and on disk
 //	registry.c  queues by name: open, remove, remember
 //	deferred.c  what is done after the lock is given back
-//	worker.c    a thread: find an item, park, run, go on with another while the item is pending
+//	worker.c    a thread: find an item, park, run it, go on with another item while it is pending
 //	cancel.c    cancel and shut down
 //	lend.c      items that lend their slots, and those that are brought forward
 //	pool.c      the other calls from outside, and the design
@@ -29,7 +29,7 @@
 #include <stddef.h>
 
 enum {
-	HEAD_EVERY = 16, // each 16th pick of a queue takes the item at its head, before any local one
+	HEAD_EVERY = 16, // each 16th pick of a queue takes the item at its head, before any local item
 	WAITING_MOST = 64, // once this many items of a group wait without slots, only entries of the front start [E17]
 	LENGTHS = 15,    // how many last items of a queue count for its median length
 	ITEM_LAST = 1 << 4, // flag of a queue's last item, which nobody cancels; enum work_flags has the other flags
@@ -72,15 +72,15 @@ struct group {
 	struct fair fair;        // the fair choice among its queues; fair.slots is the number of slots
 	unsigned running;        // slots taken by running items
 	unsigned lending;        // items that lend their slots and are in no other count [E12]; their threads take no other items
-	unsigned lending_pending; // those of `lending` that are PENDING: they need no threads
-	unsigned waiting;        // those items of `lending` that are between worker_wait_begin() and worker_wait_end() [E17]
-	struct worker *reserver; // worker with a wide item that reserves the free slots for it [E9], or NULL; some items may pass it [E15]
+	unsigned lending_pending; // how many items of `lending` are PENDING, and so need no threads
+	unsigned waiting;        // how many items of `lending` are between worker_wait_begin() and worker_wait_end() [E17]
+	struct worker *reserver; // worker that reserves the free slots for its wide item [E9], or NULL; some items may start before that item [E15]
 	struct list front;       // entries of struct front, the first one first
 	unsigned nthreads;
 	unsigned thread_limit;   // the most threads that there can be, set once a thread could not be started
 	bool waking;             // a thread was woken or started and has not had the lock since
-	struct runner *idle;     // stack of parked threads
-	struct runner *timer;    // parked thread outside of the stack that wakes at `timer_due`, for a queue with a rate [E14]; or NULL
+	struct runner *idle;     // stack of parked threads, linked by runner.below
+	struct runner *timer;    // parked thread, not in `idle`, that wakes by itself at `timer_due` for a queue with a rate [E14]; or NULL
 	struct list resumed;     // workers whose items are RESUMED, the first one first [E18]
 	struct worker *spares;   // stack of workers without an item and without a thread
 	uint64_t timer_due;
@@ -101,14 +101,14 @@ enum lend_state { KEEPS, LENDS, RETURNS };
 struct runner {
 	struct pool *pool;
 	struct group *group;
-	struct worker *worker;   // for which it looks for an item, or runs one; only the thread changes it
+	struct worker *worker;   // the worker for which the thread runs an item, or looks for one; only the thread changes this pointer
 	struct runner *below;    // the next one in the idle stack
 	cond wake;
 	bool woken;
 	bool parked;
-	bool may_start;          // hooks.gate has let it start an item, which it has not done yet; only the thread touches it, as the next two
+	bool may_start;          // hooks.gate has let it start an item, which it has not done yet; only the thread uses the members from here to `gated`
 	bool wants_flush;        // worker_request_flush() was called
-	uint64_t gated;          // for struct facts: how long hooks.gate let no item start
+	uint64_t gated;          // for facts.gated: how long hooks.gate let no item start
 	thread handle;
 };
 
@@ -129,17 +129,17 @@ enum work_state {
 struct worker {
 	struct pool *pool;
 	struct group *group;
-	struct runner *runner;   // whose `worker` it is; NULL: none
+	struct runner *runner;   // the thread that works for it; NULL: none
 	struct worker *below;    // the next one in group->spares
 	struct list resumed;     // in group->resumed
 	unsigned index;          // its index in pool->workers
-	void *scratch;           // for the pool's owner (worker_scratch()); only the thread touches it
+	void *scratch;           // for the pool's owner (worker_scratch()); only the worker's thread uses it
 	void (*scratch_fini)(void *);
-	// the running item; read by the thread without the lock
+	// members of the running item; the worker's thread reads them without the lock
 	struct queue *queue;     // NULL: none
 	enum work_state state;
-	bool has_run;            // `run` was called: `resume` is next
-	uint64_t took;           // worker_set_took(); TIME_NEVER: not called
+	bool has_run;            // work_type.run was called; the next call is work_type.resume
+	uint64_t took;           // `ns` of worker_set_took(); TIME_NEVER: it was not called
 	struct queued_item *item; // the running item, or the item of reserved_queue, which waits for its slots
 	unsigned slot;           // number in pool->numbers
 	enum lend_state lending;    // RETURNS: `back` is in group->front
@@ -148,11 +148,11 @@ struct worker {
 	uint64_t lent_at, away;  // when the item began to lend its slots; nanoseconds that it ran without slots before
 	uint32_t width;          // slots that the item takes, or wants while it waits for them
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
-	uint64_t token_due;      // if the queue has a rate: when the token after the item's own comes; 0: the item took none
+	uint64_t token_due;      // if the queue has a rate: when the token comes that follows the item's own; 0: the item took no token
 	struct queue *reserved_queue; // queue of the item that was taken and waits for its slots (`queue` is NULL then); NULL: none
-	unsigned flags;          // of the item
+	unsigned flags;          // flags of the item
 	struct facts facts;
-	struct fair_job job;     // the running item, for the fair choice under time
+	struct fair_job job;     // the running item, for the fair choice with fair.time
 };
 
 struct queue {
@@ -167,7 +167,7 @@ struct queue {
 	struct list link;        // in pool->queues, or pool->zombies
 	struct queue *next_removed; // in deferred.removed
 	uint32_t opens;          // how many calls of pool_queue_open() were not matched by pool_queue_close() yet
-	uint32_t pins;           // threads, entries of the front and items without slots that keep it from being removed
+	uint32_t pins;           // how many threads, entries of the front and items without slots keep the queue from being removed
 	bool closed;             // no more work from outside
 	bool removed;
 	bool low_armed;
@@ -175,24 +175,24 @@ struct queue {
 	uint8_t picks;
 	uint32_t widest;         // the greatest width of its items so far; 0: it has had none
 	uint64_t submitted;
-	uint64_t limit_left;     // for struct facts, as is limit_why
+	uint64_t limit_left;     // limit_left and limit_why are for the members of struct facts of these names
 	int limit_why;
-	unsigned holds;          // its items between worker_wait_begin() and worker_wait_end(), during which it is paused [E17]
+	unsigned holds;          // how many of its items are between worker_wait_begin() and worker_wait_end(): it is paused meanwhile [E17]
 	size_t bytes;            // bytes of the queued items, without those in the front and in `exempt`
 	struct list items;       // the oldest items, in memory
-	struct list extents;     // the items behind those, on disk
+	struct list extents;     // the items behind those of `items`, on disk
 	struct list tail;        // the newest items, in memory
 	size_t tail_bytes;       // bytes of the items in `tail`
-	uint64_t touched;        // counts the changes of the tail, but for items added at its end
+	uint64_t touched;        // counts the changes of the tail, except additions at its end
 	struct list spillable;   // in pool->spillable while the tail is worth writing and no thread writes it
-	uint64_t nfront;         // its items in group->front, which are not in the backlog
+	uint64_t nfront;         // how many of its items are in group->front; these are not in fair.backlog
 	struct list exempt;      // items that are exempt from the rate: fair.exempt of them
 	uint64_t nlocal;         // items in local lists
 	struct list locals;      // local lists that are not empty; thieves begin with the first and move it to the end
-	struct local **local_of; // by worker->index; `nlocal_of` entries
+	struct local **local_of; // the workers' local lists, by worker->index; `nlocal_of` entries
 	unsigned nlocal_of;
 	struct median *lengths;  // lengths of its last items; NULL until one has ended
-	struct front *last;      // its last item, until that is due and goes to the front [E10]; or NULL
+	struct front *last;      // its last item, until the item is due and goes to the front [E10]; or NULL
 };
 
 // A name that the pool knows: of a queue that exists, or was removed.
@@ -208,20 +208,20 @@ struct pool {
 	struct pool_config config; // constant; how many slots there are now is in groups[0].fair.slots
 	struct group groups[2];  // [0]: on slots, [1]: dedicated threads
 	bool shut;
-	void *(*runner_main)(void *); // runner_main(), as a pointer: group.c, which starts the threads, does not call files below it
+	void *(*runner_main)(void *); // the function runner_main(): a pointer, because group.c starts the threads, but does not call worker.c
 	bool started, paused, quit;
-	const struct worker *passing; // with one_by_one: the worker whose item must pass or end before the next is dispatched; or NULL
+	const struct worker *passing; // with one_by_one: the worker whose item must call worker_pass() or end before the next item is dispatched; or NULL
 	bool dispatches;         // started, not paused, and `passing` is NULL
 	bool idle_claimed;       // a thread calls hooks.idle, or has called it
 	bool idle;               // hooks.idle has returned
 	cond idle_cond;          // signalled when `idle` or `callers` changes
 	unsigned callers;        // threads from outside that run deferred actions
 	struct group *thread_retry; // group with work for which no thread could be started; or NULL
-	struct runner *asker;    // thread that asks hooks.gate, for all, or waits to ask again; or NULL
+	struct runner *asker;    // the one thread that asks hooks.gate, or waits to ask again; or NULL
 	bool asks_again;         // the asker is to ask again now
 	uint64_t queued;         // items that have not started
 	uint64_t dispatched, wakes;
-	unsigned most_slots;     // greatest capacity of the slots so far: dedicated threads are numbered above it
+	unsigned most_slots;     // the greatest number of slots so far: dedicated threads get numbers above it
 	uint64_t *numbers;       // bitmap of the slot numbers in use; the first bit is number 1
 	size_t nwords, nwords_cap;
 	struct worker **workers; // by index
@@ -230,7 +230,7 @@ struct pool {
 	struct runner **runners; // all threads
 	size_t runners_cap;
 	unsigned nrunners;
-	unsigned bound;          // most threads on slots, without those away (threads_away()); 0: as many as slots
+	unsigned bound;          // the most threads on slots (pool_bound_threads()), besides those of threads_away(); 0: as many as slots
 
 	struct list queues, zombies; // zombies: removed, but not freed yet
 	uint64_t nqueues;        // queues whose hooks.removed has not returned
@@ -241,15 +241,15 @@ struct pool {
 	bool has_rates;          // a queue has or had a rate
 
 	struct scratch_file *spill;
-	bool spill_fails;        // the file could not be written, and nothing in it was freed since
+	bool spill_fails;        // the spill file could not be written, and no part of it was freed since
 	struct list spillable;   // queues whose tails may be written
 	size_t item_mem;         // bytes of memory for queued items
 	size_t struct_mem;       // bytes of memory for the queues themselves
 	uint64_t spilled;        // bytes of items on disk
-	size_t full_need;        // bytes of a refused submission; hooks.low(NULL) is due when they fit; 0: not armed
+	size_t full_need;        // bytes of a refused submission: once they fit, hooks.low(NULL) is called; 0: none was refused
 	bool warned_spill, warned_threads; // hooks.trouble was called
-	uint64_t demand_known;   // hooks.starving is due when the demand is greater [E16]
-	bool surplus_reported;       // hooks.surplus was called, and nothing has begun since, nor was pool_drop_surplus() called
+	uint64_t demand_known;   // hooks.starving is called once the demand is greater than this [E16]
+	bool surplus_reported;       // hooks.surplus was called; reset when an item uses slots (again), or by pool_drop_surplus()
 };
 
 // Deferred actions: what is left to do once the lock is given back.
@@ -260,8 +260,8 @@ struct deferred {
 	struct queue *removed;
 	struct queue *low;
 	bool low_all;
-	bool flush, starving, surplus; // for the hooks of these names
-	struct queue *reserving; // pinned; for hooks.reserving, as the next two
+	bool flush, starving, surplus; // the hooks of these names are to be called
+	struct queue *reserving; // pinned; this and the next two members are for hooks.reserving
 	uint64_t reserving_id;
 	unsigned reserving_width;
 	int close_fd;            // -1: none
@@ -270,7 +270,7 @@ struct deferred {
 
 #define DEFERRED_INIT(of_pool) {.pool = (of_pool), .close_fd = -1}
 
-#define DEMAND_ANY UINT64_MAX // pool.demand_known while hooks.starving is not to be called: at first, and from each call to the next pool_demand()
+#define DEMAND_ANY UINT64_MAX // no demand is above it: value of demand_known at first, and from hooks.starving to the next pool_demand()
 
 // The time by the pool's clock, in nanoseconds.
 uint64_t pool_now(const struct pool *pool);
@@ -288,7 +288,7 @@ struct queue *backfill_find(struct pool *pool, struct group *group);
 
 // ---- front.c ----
 
-// Returns the width, cut to the slots that there are: an item that takes more could never start.
+// Returns the width, cut to the number of slots: an item that takes more could never start.
 static inline uint32_t group_clamp(const struct group *group, uint32_t width) {
 	return width <= group->fair.slots ? width : group->fair.slots > 0 ? group->fair.slots : 1;
 }
@@ -300,36 +300,36 @@ static inline bool group_has_room(const struct group *group, uint32_t width) {
 // Returns the first entry of the front that waits for nothing but slots, or NULL.
 struct front *front_first(const struct group *group);
 
-// Puts an entry at the end of the front, or a last item before all others. Its queue is pinned until front_remove().
+// Adds an entry to the end of the front, or a queue's last item to its head. The entry's queue is pinned until front_remove().
 void front_add(struct front *front);
 // As front_add(), with a new entry for the item, which is in no list.
 void front_add_item(struct queue *queue, struct queued_item *item);
 void front_remove(struct front *front);
 
-// Returns how many slots the entries of the front wait for, without those that max_parallel, a rate or a pause keeps back.
+// Returns how many slots the entries of the front wait for, except entries that a max_parallel, a rate or a pause keeps back.
 uint64_t front_slots(const struct group *group);
 
-// When the first token comes that an item in the front waits for, or TIME_NEVER.
+// Returns when the first token comes that an item in the front waits for, or TIME_NEVER.
 uint64_t front_next_due(const struct group *group);
 
-// Has the worker's item, which lends its slots, use them again.
+// Makes the worker's item, which lends its slots, use them again.
 void front_give_back(struct worker *worker);
 
-// Gives slots back to the items first in the front, while there are enough [E13]. To be called after slots become free or the front changes.
+// Gives slots back to the first items in the front, while there are enough slots [E13]. To be called after slots become free or the front changes.
 void front_settle(struct group *group);
 
-// True if there is an item that may start, and slots for it.
+// True if there is an item that may start, and there are slots for it.
 bool group_has_work(struct pool *pool, struct group *group);
 
 // True if the reserver can start its item now, and nothing in the front goes before it.
 bool group_is_for_reserver(const struct group *group);
 
-// True if the next item of the group to start is a queue's last one, which no gate holds.
+// True if the next item of the group to start is a queue's last item, which hooks.gate does not hold back.
 bool group_is_for_last(const struct group *group);
 
 // ---- group.c ----
 
-// True if an item waits for slots of the group, or a reserver keeps the free ones.
+// True if an item waits for slots of the group, or a reserver keeps the free slots for its item.
 static inline bool group_wants(const struct group *group) {
 	return fair_is_eligible(&group->fair) || group->reserver || front_first(group);
 }
@@ -337,18 +337,18 @@ static inline bool group_wants(const struct group *group) {
 // Returns how many more slots, at most `most`, could be used now by items that wait for nothing else.
 uint64_t group_demand(const struct pool *pool, const struct group *group, uint64_t most);
 
-// Has hooks.gate asked again now, if a worker waits to ask it again: the answer may have changed.
+// If a worker waits to ask hooks.gate again, makes it ask now: the answer may have changed.
 void pool_ask_again(struct pool *pool);
 
-// Wakes or starts a thread if one is needed [E3]. Leads to no deferred action but the wake and hooks.trouble. Returns whether one was needed.
+// Wakes or starts a thread if one is needed [E3]. The only deferred actions may be the wake and hooks.trouble. Returns whether a thread was needed.
 bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *deferred);
 
 // As group_wake_thread(), after front_settle(); or has hooks.starving called if the demand has risen [E16].
 void group_wake(struct pool *pool, struct group *group, struct deferred *deferred);
 void groups_wake(struct pool *pool, struct deferred *deferred);
 
-// Returns how many threads have an item that may use no slot, or wait to gather slots for one, and so cannot take another item; and how many resumed
-// items need a thread that takes no slot.
+// Returns how many threads cannot take another item, because their item may use no slot or they wait to gather slots for one; plus how many resumed
+// items need a thread but take no slot.
 static inline unsigned threads_away(const struct group *group) {
 	return group->lending - group->lending_pending + (group->reserver != NULL);
 }
@@ -356,18 +356,18 @@ static inline unsigned threads_away(const struct group *group) {
 // Puts a parked thread on top of the stack.
 void idle_push(struct runner *runner);
 
-// Takes a spare worker of the group, or makes one; and gives it back when it has no item.
+// spare_take() takes a spare worker of the group, or makes one; spare_give() gives the worker back when it has no item.
 struct worker *spare_take(struct pool *pool, struct group *group);
 void spare_give(struct worker *worker);
 
 // Gives back the token of the worker's item, which is not going to run, unless another item has taken the next token.
 void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now);
 
-// Takes the item that waits for its slots away from the reserver, which then looks for other work. The queue gets back what it was charged. Returns
-// the item, which is the caller's.
+// Takes the item that waits for its slots away from the reserver, which then looks for other work. The queue gets back what the item was charged.
+// Returns the item, which the caller owns.
 struct queued_item *reservation_cancel(struct worker *reserver, struct deferred *deferred);
 
-// Makes the thread, which is about to park, the group's timer if it needs one and has none. Returns whether it did.
+// If the group needs a timer and has none, makes this thread, which is about to park, the timer. Returns whether it did.
 bool timer_claim(struct runner *runner);
 
 // Frees the worker and its scratch.
@@ -375,7 +375,7 @@ void worker_free(struct worker *worker);
 
 // ---- lend.c ----
 
-// Makes the threads in worker_wait_end() look whether they may still wait.
+// Makes the threads that block in worker_wait_end() check whether they must still wait.
 void waiting_wake(struct pool *pool);
 
 // ---- queue.c ----
@@ -383,10 +383,10 @@ void waiting_wake(struct pool *pool);
 // Makes an item; needs no lock.
 struct queued_item *item_new(const struct work *work);
 
-// Calls drop for the item and frees it; without the lock.
+// Calls work_type.drop for the item, and frees the item; without the lock.
 void item_drop(struct queue *queue, struct queued_item *item);
 
-// Adds an item: to the local list of the worker `from`; or if that is NULL, to the end.
+// Adds an item to the local list of the worker `from`; if `from` is NULL, to the end of the queue.
 void queue_append(struct queue *queue, struct queued_item *item, const struct worker *from);
 
 // Takes an item of the queue, whose turn it is, for the worker.
@@ -395,11 +395,11 @@ struct queued_item *queue_take(struct queue *queue, const struct worker *worker,
 // Takes the item with that id out of the queue, wherever it stands, unless it was spilled. Returns NULL if no item in memory has the id.
 struct queued_item *queue_take_id(struct queue *queue, uint64_t id);
 
-// Moves all items of the queue, but for those in the front, to the ends of the three lists: from the oldest items to the newest.
+// Moves all items of the queue, except those in the front, to the ends of the three lists: `items` gets the oldest items, `tail` the newest.
 void queue_take_all(struct queue *queue, struct list *items, struct list *extents, struct list *tail);
 
-// Reads as many whole items as fit in `most` bytes, at least one, to the end of the list. Returns their bytes. Needs no lock if
-// the extent is the caller's.
+// Reads as many whole items as fit in `most` bytes, at least one, and adds them to the end of the list. Returns their bytes. Needs no lock if the
+// extent is the caller's.
 size_t extent_read(struct pool *pool, struct extent *extent, size_t most, struct list *items);
 
 // Frees the extent and its room in the spill file.
@@ -416,16 +416,16 @@ void queue_free(struct queue *queue);
 
 // ---- registry.c ----
 
-// Pauses the queue in the fair choice if its attributes say so, or one of its items waits [E17]; else ends its pause.
+// Pauses the queue in the fair choice if its attributes say so, or one of its items waits [E17]; otherwise ends its pause.
 void queue_set_pause(struct queue *queue);
 
 // Gives the queue the rate of these attributes.
 void queue_set_rate(struct queue *queue, const struct queue_attrs *attrs);
 
-// Removes the queue if it is closed, empty and unused [E5]; but first has its last item run if it has one [E10].
+// Removes the queue if it is closed, empty and unused [E5]. If it has a last item [E10], that item is run first.
 void queue_check_removal(struct queue *queue, struct deferred *deferred);
 
-// Closes the queue, whether or not it is still held open.
+// Closes the queue, even if somebody still has it open.
 void queue_shut(struct queue *queue, struct deferred *deferred);
 
 // Frees a removed queue that nobody has open any more.
@@ -436,10 +436,10 @@ void names_fini(struct pool *pool);
 
 // ---- deferred.c ----
 
-// Has hooks.low called if that was asked for and fewer bytes are queued than the queue wants.
+// Has hooks.low called if it is armed and the queue has fewer than its low_water bytes.
 void queue_note_low(struct queue *queue, struct deferred *deferred);
 
-// Runs the deferred actions; without the lock. They may lead to others, which are run too.
+// Runs the deferred actions; without the lock. They may cause further deferred actions, which are run too.
 void deferred_run(struct deferred *deferred);
 
 // For threads from outside. pool_enter() takes the lock; pool_leave() gives the lock back and runs the deferred actions, by FP_CLEANUP() at the end of

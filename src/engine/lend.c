@@ -1,4 +1,4 @@
-// Items that lend their slots while they wait for others or for something else, and items that are brought forward [E12] [E13] [E17].
+// Items that lend their slots while they wait for other items or for something else, and items that are brought forward [E12] [E13] [E17].
 
 #include "engine/internal.h"
 
@@ -26,7 +26,7 @@ static void lend(struct worker *worker, struct deferred *deferred) {
 	}
 	worker->lending = LENDS;
 	group_wake(pool, group, deferred);
-	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker looks for work now, which would report that
+	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker that looks for work will report this
 		pool->surplus_reported = deferred->surplus = deferred->any = true;
 	}
 }
@@ -62,7 +62,7 @@ bool worker_keeps_slots(struct worker *worker) {
 void worker_wait_begin(struct worker *worker) {
 	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(worker->pool);
 	++worker->group->waiting;
-	++worker->queue->holds; // before the slots are lent, which the next item of the queue would take
+	++worker->queue->holds; // before the slots are lent: the queue's next item would take them
 	queue_set_pause(worker->queue);
 	lend(worker, &deferred);
 }
@@ -72,7 +72,7 @@ void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal)
 	struct group *group = worker->group;
 	struct queue *queue = worker->queue;
 	struct deferred deferred = pool_enter(pool);
-	reclaim(worker, /* waits */ refusal); // before the queue goes on, behind this item
+	reclaim(worker, /* waits */ refusal); // before the queue is released: its next items start behind this one
 	--group->waiting;
 	--queue->holds;
 	queue->limit_left = pool_now(pool);

@@ -1,84 +1,82 @@
 // The pool: named queues that take turns on a fixed number of slots, worked by threads with local lists and stealing.
 //
-// One mutex guards everything; a critical section is a few dozen nanoseconds of pointer work, a thousandth of starting a
-// process; only the start of a thread, which a slot needs once, takes longer. What needs the outside world (to signal, to
-// read or write the disk, to call a hook) is noted as a deferred action and done after the lock was given back.
+// One mutex guards everything. A critical section is a few dozen nanoseconds of pointer work, a thousandth of what starting a process takes; only
+// starting a thread, once for each slot, takes longer. What goes beyond memory (waking threads, writing to disk, calling most hooks) is noted as a
+// deferred action and done after the lock was given back.
 //
 // [E1] An item that was taken is run once or dropped once. It is in one list or one extent of the spill file until
 //      queue_take(), queue_take_id() or queue_cancel() takes it out, under the lock; nothing else does.
-// [E2] An item is charged to its queue in the fair choice wherever it comes from, so local work cannot starve others;
-//      and each 16th pick of a queue takes its head, so it cannot starve its own queue. Enforced by worker_dispatch(),
-//      queue_take().
-// [E3] No lost wake-up. A group is hungry when there is an eligible item, a free slot, and a worker that is parked or may be started. While slots are
-//      reserved [E9], it is hungry when the reserver's slots are free and the reserver is parked, or when an item may pass [E15] and a worker other
-//      than the reserver is parked or may be started. Whenever the lock is given back in a hungry state, a wake is in flight (group->waking), or a
-//      thread that takes the lock next looks again: a worker that ends its item, the one that asks hooks.gate, or a reserver with deferred actions.
-//      Enforced: all that can make a group hungry (submit, start, resume, more or fewer slots, slots lent, new attributes, a reservation cancelled)
-//      calls group_wake(), or is done by a worker that then looks itself. The woken worker clears `waking` and, having taken its item, calls
-//      group_wake(). So one wakes the next, none is woken while a wake is in flight, and there is no herd. A worker that finds that the work is the
-//      reserver's calls group_wake() too: it may have freed the slots, or been woken before there was a reserver.
-// [E4] The running items of a group take no more than fair.slots slots, unless it has become smaller or pool_reclaim() was not to
-//      wait; at most max_parallel items of a queue run. Enforced by group_has_work(), worker_widen(), front_settle(), fair.c.
-// [E5] A queue is removed exactly once: when it is closed, and nothing of it is queued, runs or is in use (`pins`).
-//      Each event that ends one of these calls queue_check_removal(), which sets `removed` under the lock. Its memory
-//      lives until its openers have closed it too.
-// [E6] hooks.idle is called exactly once, as the last call: `nqueues` counts a queue until its hook has returned, and an item's queue cannot be
-//      removed. So `nqueues` reaches 0 when nothing is left; idle_claimed is set in the same critical section, and from then on no queue can be
-//      opened.
+// [E2] An item is charged to its queue in the fair choice wherever it comes from, so local items cannot starve other queues; and each 16th pick of a
+//      queue takes its head, so they cannot starve the other items of their own queue. Enforced by worker_dispatch(), queue_take().
+// [E3] No wake-up is lost. A group is hungry when there are an eligible item, a free slot, and a worker that is parked or may be started. While slots
+//      are reserved [E9], it is hungry when the reserver's slots are free and the reserver is parked, or when an item may pass [E15] and a worker
+//      other than the reserver is parked or may be started. Whenever the lock is given back in a hungry state, a wake is in flight (group->waking),
+//      or a thread that takes the lock next looks again: a worker that ends its item, the thread that asks hooks.gate, or a reserver with deferred
+//      actions. Enforced: everything that can make a group hungry (submit, start, resume, more or fewer slots, slots lent, new attributes, a
+//      reservation cancelled) calls group_wake(), or is done by a worker that then looks itself. The woken worker clears `waking` and, having taken
+//      its item, calls group_wake(). So each worker wakes the next, and none is woken while a wake is in flight. A worker that finds only work for
+//      the reserver calls group_wake(), too: it may have freed the slots, or been woken before there was a reserver.
+// [E4] The running items of a group take at most fair.slots slots, unless slots were taken away or pool_reclaim() was called without `waits`; at most
+//      max_parallel items of a queue run. Enforced by group_has_work(), worker_widen(), front_settle(), fair.c.
+// [E5] A queue is removed exactly once: when it is closed, none of its items is queued or runs, and nothing pins it (`pins`). Each event that can
+//      complete this condition calls queue_check_removal(), which sets `removed` under the lock. The queue's memory lives until its openers have
+//      closed it, too.
+// [E6] hooks.idle is called exactly once, as the last call: `nqueues` counts a queue until hooks.removed has returned for it, and a queue that has
+//      items cannot be removed. So `nqueues` reaches 0 only when nothing is left; idle_claimed is set in the same critical section, and from then on
+//      no queue can be opened.
 // [E7] Nobody uses the pool after pool_destroy(): it joins all workers, and waits for `callers`, the threads from outside
 //      that still have deferred actions to run.
-// [E8] Memory for queued items stays below queue_mem, plus what nested work needs when the disk is full. Enforced by
-//      storage_make_room(); a submission from outside is refused instead, and hooks.low called by pool_notice() when there is room.
-// [E9] A wide item whose turn has come starts next in its group. If its slots are not free, its worker reserves them (group->reserver,
-//      worker->reserved_queue; its thread parks): the item is picked in the fair choice, but counts as queued, takes no slot number and is not traced. Until it starts,
-//      group_has_work() is true only for the reserver and for workers whose items may pass it [E15], so no other worker takes the slots that become
-//      free. Its width is cut to the slots there are each time the item is looked at, and items that wait for others lend their slots, so it starts
-//      once running items end. Only the front [E13] goes before it. The reserver parks outside of the idle stack; reservation_cancel(), which takes
-//      the item away, puts the reserver there.
-// [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal(), in
-//      place of the removal, and goes to the head of the front [E13], so that the queue is pinned and cannot be removed before
-//      it has run. No limit, rate or pause of its queue keeps it back, and queue_cancel() leaves it there.
-// [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so that the queue is
-//      not removed. What it was charged stays. Its thread, if it has one [E18], stays with it, so there may be one thread more.
-// [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their slots back; but a
-//      queue's last item [E10] goes before all. An item that the max_parallel, the rate or a pause of its queue keeps back is passed over. As long as
-//      the first of the other items lacks slots, all that become free are kept for it. An item that wants slots back has them at once when there are
-//      enough: so whenever the lock is free, the first such item lacks slots. Enforced by front_settle() behind all that frees slots or changes the
-//      front, and by worker_has_work(), worker_take(). An item in the front is queued, but in the backlog of no queue; it pins its queue.
-// [E14] No token of a rate comes unseen. A worker that looks for work first releases the queues whose token has come; and while items wait for a
-//      token and a slot is free, or another one may be had (hooks.starving), one parked worker, the group's timer, wakes when the first token is due.
-//      Enforced by needs_timer(), which belongs to the hungry state of [E3], and timer_claim(). If no queue has a rate there is never a timer, and
-//      the clock is not read for it.
-//      What was submitted with WORK_NO_TOKEN to a queue with a rate is in queue->exempt: it is picked while
-//      the rate holds the others.
-// [E15] While the reserver waits for its slots and no entry of the front goes first, the items of other queues may start on the slots that are free
-//      already if they are expected to end before the reserver has the rest: now + the median length of the queue's last items <= the time at which
-//      enough of the running items have ended, by what their queues' medians were when they began. A queue without a median does not pass; nothing
-//      passes if the reserver needs an item without one, or one that is overdue, to end. What passes ends no later, as far as anybody knows, than
-//      what the reserver waits for anyway, so that time never moves on because of it: no stream of short items can starve the reserver. Whether
-//      something may pass can change from no to yes only by what calls group_wake() [E3], or by a token that comes [E14], which lets its queue pass
+// [E8] Memory for queued items stays below queue_mem, except for items that running items submit when the disk is full. Enforced by
+//      storage_make_room(); a submission from outside is refused instead, and pool_notice() has hooks.low called when there is room.
+// [E9] A wide item whose turn has come starts next in its group. If too few slots are free, its worker becomes the reserver (group->reserver,
+//      worker->reserved_queue), and its thread parks. The item is then picked in the fair choice, but counts as queued, has no slot number and is not
+//      traced. Until it starts, group_has_work() is true only for the reserver and for workers whose items may pass it [E15], so no other worker
+//      takes slots that become free. Its width is cut to the number of slots each time it is looked at, and items that wait for others lend their
+//      slots: so it starts once running items end. Only the front [E13] goes before it. The reserver parks outside of the idle stack;
+//      reservation_cancel(), which takes the item away, puts the reserver on the stack.
+// [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal(), in place of the removal, and
+//      goes to the head of the front [E13], so that the queue is pinned and cannot be removed before it has run. No limit, rate or pause of its queue
+//      keeps it back, and queue_cancel() does not take it.
+// [E12] An item that lends its slots (pool_lend()) keeps its slot number, is counted in group->lending alone, and pins its queue, which is therefore
+//      not removed. It stays charged. If it has a thread [E18], it keeps the thread, so there may be one thread more.
+// [E13] The front is a line that goes before all queues, first come, first served: items that were brought forward, and items that want their slots
+//      back; a queue's last item [E10] goes to its head. An item that its queue keeps back (by max_parallel, a rate or a pause) is passed over. As
+//      long as the first item that is not passed over lacks slots, all slots that become free are kept for it. If it wants slots back, it gets them
+//      as soon as there are enough. Enforced by front_settle() after all that frees slots or changes the front, and by worker_has_work(),
+//      worker_take(). An item in the front that has not started counts as queued, but is in no queue's backlog; each entry pins its queue.
+// [E14] Each token of a rate is noticed when it comes. A worker that looks for work first releases the queues whose token has come. While items wait
+//      for a token, and a slot is free or could be got (hooks.starving), a parked worker, the group's timer, wakes when the first token is due.
+//      Enforced by needs_timer(), which is part of the hungry state of [E3], and timer_claim(). If no queue has a rate, there is no timer, and the
+//      clock is not read for it. An item that was submitted with WORK_NO_TOKEN to a queue with a rate is in queue->exempt: it is picked while the
+//      rate holds the queue's other items.
+// [E15] While the reserver waits for its slots and no entry of the front goes first, items of other queues may start on free slots if they are
+//      expected to end before the reserver has all its slots: now + the median length of the queue's last items <= the time at which enough running
+//      items are expected to have ended, by the medians that their queues had when they began. A queue without a median does not pass; nothing passes
+//      if the reserver needs the end of an item whose queue has no median, or of an overdue item. An item that passes is expected to end no later
+//      than items that the reserver waits for anyway; so passing does not put off the reserver's start, and no stream of short items can starve it.
+//      Whether something may pass changes from no to yes only by what calls group_wake() [E3], or by a token that comes [E14], whose queue may pass
 //      at the next such call. Enforced by backfill_find().
 // [E16] The demand is the number of slots that waiting items could use now, beyond the free ones. hooks.starving is called once when the demand rises
-//      above what a receiver of the hook knows, and at no other time: looking for work is no rise, so workers without slots sleep. `demand_known` is
-//      the least that a pool_demand() has returned since the last call of the hook, of those that got less than they asked for; DEMAND_ANY if there
-//      was none. Whenever the lock is given back the demand is at most demand_known, or a wake is in flight, or a thread will look again as in [E3].
-//      Enforced: all that can raise the demand calls group_wake(); note_demand() notes the call and sets DEMAND_ANY in the same critical section. The
-//      receivers ask pool_demand() after the call has begun: it returns what arrived before, and sets demand_known below what arrives later, for
-//      which the hook is called again.
-// [E17] An item that waits for something that the pool does not know (worker_wait_begin()) has no slot: others pass it. Its queue is held meanwhile
-//      (queue->holds), paused in the fair choice, because its next items would wait for the same: so one thread waits and not one for each item. Only
-//      the queue's entries in the front pass. While WAITING_MOST items of a group wait, only entries of the front start, so threads are bounded. No
-//      item waits on its slots, so one that has got what it waited for always finds slots again, first in line [E13], when running items end.
-// [E18] A pending item holds all that a running item holds, its worker too, but no thread; and no resumption is lost. An item that returns WORK_PENDING
-//      is PENDING exactly if pool_resume() was not called since its run or resume began; else it is RESUMED, at the end of group->resumed. Both change
-//      under the lock (runner_let_go(), pool_resume()), so the call comes either before, and is seen, or after. Only runner_take() takes a worker out
-//      of the list, so an item is on one thread at most, and is resumed once for all calls since. A group with a resumed item and a thread that is
-//      parked, or may be started, is hungry [E3], whatever holds its other items: runner_find() looks at group->resumed first, and group_wake_thread() heeds
-//      neither the asker nor the reserver for it. A thread is there in the end: each non-lending item that runs counts as one thread in
-//      may_start_thread() at least, each lending one that has or needs a thread as one more (threads_away()), also beyond slots that were taken away;
-//      with pool_bound_threads() the threads within the bound come back when their items end or are pending. If the only thread that is not away is
-//      the asker, it leaves hooks.gate for the item, and keeps the permission that it may have got. If no thread is to be had but the reserver's, its
-//      wide item waits in the front instead, and the thread takes the resumed item: the wide one may be waiting for the slots of this very item.
+//      above what the receiver of the hook knows, and at no other time; a worker that looks for work does not raise the demand. `demand_known` is the
+//      least result that pool_demand() has returned since the last call of the hook, if below what its caller asked for; DEMAND_ANY if there was
+//      none. Whenever the lock is given back, the demand is at most demand_known, or a wake is in flight, or a thread will look again as in [E3].
+//      Enforced: everything that can raise the demand calls group_wake(); note_demand() notes the call and sets DEMAND_ANY in the same critical
+//      section. The receiver calls pool_demand() after the hook's call has begun: the result counts the items that came before, and for items that
+//      come later the hook is called again.
+// [E17] An item that waits for something outside the pool (worker_wait_begin()) has no slot. Meanwhile its queue is held (queue->holds), that is,
+//      paused in the fair choice: its next items would wait for the same thing, and so one thread waits, not one for each item. Only the queue's
+//      entries in the front start. While WAITING_MOST items of a group wait, only entries of the front start, so threads are bounded. No item keeps
+//      slots while it waits, so an item whose wait is over always gets slots again, first in line [E13], when running items end.
+// [E18] A pending item keeps all that a running item has, also its worker, but no thread; and no resumption is lost. An item that returns
+//      WORK_PENDING becomes PENDING if pool_resume() was not called since its run or resume began; else RESUMED, at the end of group->resumed. The
+//      return and the call change the state under the lock (runner_let_go(), pool_resume()): a call either comes before the return, which then sees
+//      it, or after it. Only runner_take() takes a worker out of the list, so an item is on one thread at most, and is resumed once for all calls so
+//      far. A group with a resumed item and a thread that is parked or may be started is hungry [E3], whatever holds its other items: runner_find()
+//      looks at group->resumed first, and for a resumed item group_wake_thread() heeds neither asker nor reserver. A thread is there in the end:
+//      may_start_thread() allows at least one for each running item that does not lend, and one more for each lending item that has or needs a thread
+//      (threads_away()), even beyond slots that were taken away; with pool_bound_threads() the threads within the bound come back when their items
+//      end or are pending. If only the asker's thread is not away, it leaves hooks.gate for the item, and keeps a permission that it has got. If only
+//      the reserver's thread can be had, its wide item goes to the front and the thread takes the resumed item, whose slots the wide item may need.
 
 #include "engine/internal.h"
 
@@ -225,7 +223,7 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 		}
 	}
 	pool_leave(&deferred);
-	list_for_each_entry(&items, struct queued_item, item, link) { // those that were not taken
+	list_for_each_entry(&items, struct queued_item, item, link) { // items that were not taken; none if all were
 		free(item);
 	}
 	return status;

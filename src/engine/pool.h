@@ -1,15 +1,15 @@
 // The pool: named queues that take turns on a fixed number of slots, worked by threads with local lists and stealing.
 //
-// The pool knows no processes. A work item is a type (what to call) and some bytes (what to call it with); a child
-// process, a function and a slot lent to somebody else until it is given back are all the same to the pool.
+// The pool knows no processes. A work item is a type (the function to call) and some bytes (the function's data); whether an item runs a child
+// process, calls a function, or lends a slot to somebody else until it is given back, makes no difference to the pool.
 //
-// A free worker takes an item in two steps: the queue whose turn it is (engine/fair.h), then inside that queue its own
-// newest local item, else the oldest local item of another worker, else the head of the queue; every 16th pick of a
-// queue takes the head first. The choice is made when a slot is free, never when the item is submitted.
+// A free worker takes an item in two steps: first it picks the queue whose turn it is (engine/fair.h), then an item of that queue: the newest of its
+// own local list, else the oldest of another worker's local list, else the head of the queue. A local list holds items that running items submitted
+// with WORK_LOCAL. Every 16th pick of a queue takes the head first. The choice is made when a slot is free, never when the item is submitted.
 //
-// An item may take several slots (work.width). If too few are free when its turn comes, it reserves the free ones and the next that become free.
-// Nothing else is dispatched meanwhile, so narrow items cannot starve it; except items that are expected, by the median length of their queue's
-// items, to end before the last of its slots is free (backfill).
+// An item may take several slots (work.width). If too few are free when its turn comes, it reserves the free slots and those that become free next.
+// Meanwhile items are dispatched only if they are expected to end before the last of its slots is free (backfill), by the median length of their
+// queue's items. So narrow items cannot starve a wide item.
 //
 // Life of a queue:  OPEN -close-> CLOSED -empty, nothing running, its last item done-> REMOVED (the hook `removed`,
 //                   exactly once)
@@ -26,12 +26,12 @@
 
 struct pool;
 struct queue;  // the queue of a batch
-struct worker; // a slot with its running item, or a dedicated thread's item. A thread works for one worker at a time, and may take another
+struct worker; // a running item with its slot or its dedicated thread. A thread works for one worker at a time, and may change to another
 
 enum work_status {
 	WORK_OK,
 	WORK_NOT_RUN,  // the item needed no slot after all (`creates`): its queue gets one turn back
-	WORK_PENDING,  // the item has not ended, and needs no thread until pool_resume(): it keeps all else that a running item has
+	WORK_PENDING,  // the item has not ended; it has no thread until pool_resume(), but keeps all else that a running item has
 };
 
 struct work_type {
@@ -41,18 +41,18 @@ struct work_type {
 	// object) is the worker's copy: it stays valid until the item ends.
 	enum work_status (*run)(struct worker *worker, struct queue *queue, void *data, size_t size);
 
-	// Goes on with an item that has returned WORK_PENDING, as run, after pool_resume(): on any thread of the pool, never on two at once.
-	// Before all items that have not started. NULL for items that never return WORK_PENDING.
+	// Goes on with an item that has returned WORK_PENDING, after pool_resume(). Called as `run`, on any thread of the pool, never on two at once, and
+	// before any item that has not started. NULL for items that never return WORK_PENDING.
 	enum work_status (*resume)(struct worker *worker, struct queue *queue, void *data);
 
-	// Called instead of run, once, for an item that is cancelled before it started: frees what it owns. May be NULL.
-	// Called with no lock held, on the thread that cancels.
+	// Called once, instead of run, for an item that is cancelled before it started: frees what the item owns. May be NULL. Called with no lock held,
+	// on the thread that cancels.
 	void (*drop)(struct queue *queue, void *data, size_t size);
 };
 
 enum work_flags {
 	WORK_LOCAL = 1 << 0,  // goes to the local list of the worker whose running item submits it; without the flag, to the tail of the queue
-	WORK_LENT = 1 << 1,   // the item lends its slot to somebody else; the trace names this (SOURCE_LENT)
+	WORK_LENT = 1 << 1,   // the item does nothing but lend its slot to somebody else; the trace shows SOURCE_LENT as its source
 	WORK_NO_TOKEN = 1 << 8, // the item neither waits for the start_interval of its queue nor counts for it
 };
 
@@ -61,27 +61,27 @@ struct work {
 	const void *data;      // copied by the pool
 	size_t size;           // bytes of `data`
 	unsigned flags;        // enum work_flags
-	unsigned width;        // slots it takes while it runs; 0 and 1: one. Cut to the slots there are; a dedicated thread
+	unsigned width;        // slots it takes while it runs; 0 and 1: one. Cut to the number of slots; a dedicated thread
 	                       // takes none
-	uint64_t id;           // the submitter's number for it, for the trace
+	uint64_t id;           // the submitter's number for the item, for the trace and pool_bring_forward()
 	uint32_t turns;        // turns that its queue is charged at its start, unless slot-time is charged; 0 and 1: one
 };
 
 enum work_source {
 	SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG,
-	SOURCE_BACKFILL, // from any of these, and ahead of an item that gathers its slots
+	SOURCE_BACKFILL, // from any of the places above, and started before a wide item that waits for its slots
 };
 
 // How the running item of a worker came to be dispatched.
 struct facts {
 	enum work_source source;
-	double lag;                 // see struct service
+	double lag;                 // what its queue was owed before this dispatch, as service.lag
 	uint64_t picked;            // when its turn came: just before its start, unless it is wide and waited for its slots
 	uint64_t start;             // when it was started, by the pool's clock
-	uint64_t limit_left;        // when max_parallel, or an item of its queue that waited, last ceased to hold its queue back; 0: never
-	int limit_why;              // what that item waited for (worker_wait_end()); 0: it was max_parallel
-	uint64_t rate_left;         // when the token that it has taken came; 0: its queue has no rate
-	uint64_t gated;             // nanoseconds for which hooks.gate let no item start just before this one; 0: it let this one in at once
+	uint64_t limit_left;        // when max_parallel, or an item's wait (worker_wait_end()), last ceased to hold the queue back; 0: never
+	int limit_why;              // what had held the queue back: `why` of worker_wait_end(); 0: max_parallel
+	uint64_t rate_left;         // when the token came that the queue's rate needs for this start; 0: the queue has no rate
+	uint64_t gated;             // nanoseconds for which hooks.gate let no item start before it let this one start; 0: none
 };
 
 // One line of the service trace. Passed in exact order of dispatch, under the pool's lock.
@@ -97,30 +97,30 @@ struct service {
 	double lag;                 // what the queue was owed (positive), or had had too much (negative), before this pick
 };
 
-// What the pool calls. All may be NULL. Unless it says otherwise, no lock is held and the call may use the pool.
+// What the pool calls. Each may be NULL. Unless its comment says otherwise, no lock is held and the call may use the pool.
 struct pool_hooks {
-	// Nothing is queued, running or open any more. Called exactly once, as the last call, after the last queue was removed. So whoever is going to
-	// open more queues keeps one open until then (a pool that never had one becomes idle by pool_shutdown()).
+	// Nothing is queued, running or open any more. Called exactly once, as the last call, after the last queue was removed. An owner that will open
+	// more queues keeps one queue open until then. (A pool that never had a queue becomes idle by pool_shutdown().)
 	void (*idle)(void *arg);
 	// The queue has fewer than its low_water bytes queued, or (queue NULL) there is room again after SUBMIT_FULL.
 	// Armed by a submission or by pool_queue_want(); called at most once for each arming. Must not block.
 	void (*low)(void *arg, struct queue *queue);
-	// The queue was closed and its last item is done; it has had `submitted` items in all. The queue is gone after the call. The hook closes no other
-	// queue: that one might be removed before the call has returned.
+	// The queue was closed, and all its items, `submitted` in all, are done. The queue is gone after the call. The hook must not close another queue,
+	// because that queue might be removed before the call has returned.
 	void (*removed)(void *arg, struct queue *queue, uint64_t submitted);
-	// Under the pool's lock: must not call the pool, block, allocate or format.
+	// An item is dispatched: a line of the service trace. Under the pool's lock: must not call the pool, block, allocate or format.
 	void (*trace)(void *arg, const struct service *service);
 	// An item with that id was taken and waits for `width` slots, until it starts or is dropped.
 	void (*reserving)(void *arg, struct queue *queue, uint64_t id, unsigned width);
-	// An item that has lent its slots uses them again. Under the pool's lock, as trace.
+	// An item that has lent its slots uses them again. Under the pool's lock, with the same restrictions as `trace`.
 	void (*returned)(void *arg, struct worker *worker);
 	// Asked on a worker's thread before an item is dispatched, never on two at the same time: returns 0 if the item may start now, else when to ask
 	// again (now_ns() time). Also asked again when an item ends. Not asked about a queue's last item.
 	uint64_t (*gate)(void *arg);
-	// On a worker's thread, before it sleeps because there is no work, if one of its items has called worker_request_flush().
+	// Called on a worker's thread before it sleeps for want of work, if an item of the worker has called worker_request_flush().
 	void (*flush)(void *arg);
-	// More slots could be used now than pool_demand() has returned: the receiver is to call pool_demand() again. What counts is its least result
-	// below `most` since the last call of this hook; before the first such result the hook is not called.
+	// Waiting items could now use more slots than pool_demand() has returned: the receiver is to call pool_demand() again. "Has returned" means its
+	// least result below `most` since the last call of this hook; before there is such a result, the hook is not called.
 	void (*starving)(void *arg);
 	// Slots are free, and there is no work for them. Called when a worker finds no work, but not again before an item begins to run or
 	// pool_drop_surplus() is called; and at each pool_lend() that leaves slots without work.
@@ -135,20 +135,20 @@ struct pool_config {
 	unsigned max_long;         // the most dedicated threads at once, for long-running queues
 	bool fair_time;            // charge slot-time instead of turns
 	bool one_by_one;           // nothing is dispatched before the item that was dispatched last has called worker_pass() or ended
-	size_t queue_mem;          // bytes of queued items in memory, all queues; beyond it they are spilled
+	size_t queue_mem;          // the most bytes of queued items in memory, of all queues; further items go to the spill file
 	const char *spill_dir;     // directory of the (unlinked) spill file; opened when first needed
 	size_t stack_bytes;        // stack size of a worker's thread, in bytes
-	uint64_t (*now)(void *arg); // the clock, or NULL for the monotonic one
+	uint64_t (*now)(void *arg); // the clock; NULL: CLOCK_MONOTONIC
 	struct pool_hooks hooks;
 };
 
-// Attributes of a queue; may be changed while it works.
+// Attributes of a queue; may be changed while the queue works (queue_set()).
 struct queue_attrs {
 	uint32_t weight;           // turns in a round: 1 to FAIR_MOST_WEIGHT (engine/fair.h), cut to these bounds
-	int32_t priority;          // higher first; the lower ones together still get a sixteenth, in turn
+	int32_t priority;          // the highest goes first; all lower priorities together still get a sixteenth of the service
 	uint32_t max_parallel;     // running items at most; 0 = no limit
 	bool long_running;         // each item runs on a dedicated thread, without a slot, uncharged; fixed by the first open
-	bool prefer_fairness;      // WORK_LOCAL is ignored: items that have it go to the tail of the queue, too
+	bool prefer_fairness;      // items with WORK_LOCAL go to the tail of the queue like all others
 	uint64_t start_interval;   // least nanoseconds between two dispatches from the queue (its rate), or 0; its last item does not wait
 	bool paused;               // no item of the queue is dispatched, and the queue gains no share meanwhile
 	size_t low_water;          // bytes; see hooks.low; 0 = never called
@@ -156,11 +156,11 @@ struct queue_attrs {
 
 // Creates a pool that takes submissions but dispatches nothing before pool_start(). The caller destroys it.
 struct pool *pool_create(const struct pool_config *config);
-// Sets the most threads of the pool on slots, at least 1, for items that are pending most of their time; without it there are as many as slots.
-// Threads whose items lend their slots, or gather them, are not counted. Before pool_start().
+// Limits the number of threads on slots, at least 1, for a pool whose items are pending most of their time; without this call there may be a thread
+// for each slot. Threads whose items lend their slots, or wait for slots, are not counted. To be called before pool_start().
 void pool_bound_threads(struct pool *pool, unsigned threads);
-// Adds `more` to that bound while an item of the caller's blocks its thread for long; takes it back by a negative number, but threads that were
-// started then stay. Does nothing without a bound. From any thread.
+// Adds `more` to the limit of pool_bound_threads(), for an item that blocks its thread for long; the caller takes it back afterwards by a negative
+// number. Threads that were started meanwhile stay. Does nothing if there is no limit. From any thread.
 void pool_add_threads(struct pool *pool, int more);
 // Lets the pool dispatch, from now on.
 void pool_start(struct pool *pool);
@@ -184,8 +184,8 @@ struct queue *pool_queue_find(struct pool *pool, const char *name);
 // outside.
 bool queue_ref(struct pool *pool, struct queue *queue) FP_NODISCARD;
 
-// Changes the attributes. An item that was taken before and waits for the slots it needs starts, even if the queue is
-// paused now. A paused queue may be cancelled, closed and removed as any other, but is not removed while it has items.
+// Changes the attributes. A wide item that was taken before the queue was paused, and waits for its slots, still starts. A paused queue may be
+// cancelled and closed like any other, but is not removed while it has items.
 void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs);
 const char *queue_name(const struct queue *queue); // borrowed, valid while the queue is
 // Returns the longest time, in nanoseconds, that the queue had an item it could have started and got no turn. Time in which it was paused, or held
@@ -193,32 +193,32 @@ const char *queue_name(const struct queue *queue); // borrowed, valid while the 
 uint64_t queue_longest_wait(const struct queue *queue);
 void *queue_user(const struct queue *queue);
 
-// Returns a number for the owner's use that belongs to the name: 0 at first, and kept when the queue is removed and opened again. The pointer is good
-// while the queue is open or one of its items runs.
+// Returns a number that belongs to the queue's name, for the owner's use: 0 at first, and kept when the queue is removed and opened again. The
+// pointer is good while the queue is open or one of its items runs.
 atomic_uint_least64_t *queue_user_count(struct queue *queue);
 
 // Asks for one call of hooks.low when less than low_water bytes are queued; the call comes at once if less are queued now.
 void pool_queue_want(struct pool *pool, struct queue *queue);
 
-// Bytes queued in the queue.
+// Returns how many bytes of items are queued in the queue.
 size_t pool_queue_bytes(struct pool *pool, struct queue *queue);
 
-// Returns on how many slots the queue's items could run at once. *ret_lacks: how many items it lacks: none if one is queued; else one for its next
-// turn, and one for each slot that no other queue has an item for. For callers that make items only when they are needed.
+// Returns on how many slots the queue's items could run at once. *ret_lacks: how many items the caller should submit, if it makes items only when
+// they are needed: 0 if an item is queued; else one for the next turn, and one for each slot that no other queue has an item for.
 unsigned pool_queue_slots(struct pool *pool, struct queue *queue, unsigned *ret_lacks);
 
-// Keeps `work` (a copy) as the last item of the queue. When the queue is closed and everything else of it is done or dropped, this item is run before
-// the turn of any queue, even if its queue is paused or the pool is shut down; only then is the queue removed.
-// It is never cancelled, and counts as submitted once it is queued. What it submits to its own queue runs before the removal too. A queue has one
-// last item: a second one, or one for a queue that is removed already (by pool_shutdown()), is dropped at once; a queue that is opened again after
-// its last item was queued gets no other. Only for a pool that is started or will be: pool_destroy() waits for the item.
+// Keeps a copy of `work` as the last item of the queue. It runs when the queue is closed and all its other items are done or dropped: before the turn
+// of any queue, even if its queue is paused or the pool is shut down; only then is the queue removed. The last item is never cancelled, and counts as
+// submitted once it is queued. Items that it submits to its own queue also run before the removal. A queue has only one last item: a second one, or
+// one for a queue that pool_shutdown() has removed already, is dropped at once; a queue that is opened again after its last item was queued gets no
+// other. Only for a pool that is started or will be: pool_destroy() waits for the last item.
 void pool_queue_set_last_item(struct pool *pool, struct queue *queue, const struct work *work);
 
 enum submit_status {
 	SUBMIT_OK,
-	SUBMIT_FULL,    // queue_mem is used up, and the spill file cannot take the items: nothing was taken, hooks.low(NULL) will be called.
+	SUBMIT_FULL,    // queue_mem is used up, and the spill file cannot take the items: nothing was taken; hooks.low(NULL) will be called.
 	                // Not returned while nothing is queued at all: there is nothing to wait for
-	SUBMIT_CLOSED,  // the queue was closed, or the pool no longer takes such work: nothing was taken
+	SUBMIT_CLOSED,  // the queue was closed, or the pool was shut down: nothing was taken
 };
 
 // Submits `n` items in this order, all or none, and wakes one worker if that is needed. `from` is the worker whose
@@ -226,78 +226,77 @@ enum submit_status {
 enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct worker *from, const struct work *works,
                                size_t n) FP_NODISCARD;
 
-// Cancels what is queued (not what runs): each item is dropped when the call returns. An item that waits for the slots
-// it needs is still queued. Returns how many. From any thread, also from a running item (of this or another queue); the caller has
-// the queue open, or knows otherwise that it is not removed meanwhile.
+// Cancels what is queued, but not what runs: all items are dropped when the call returns. An item that waits for the slots it needs counts as queued.
+// Returns the number of dropped items. From any thread, also from a running item (of this or another queue). The caller has the queue open, or knows
+// otherwise that it is not removed meanwhile.
 uint64_t pool_cancel(struct pool *pool, struct queue *queue);
 
-// Cancels what is queued in all queues and closes them; the pool takes nothing more, also not from running items, which end by
-// themselves. Idempotent; from any thread, does not wait. Returns the number of items it dropped.
+// Cancels all queued items and closes all queues. From then on the pool takes no items, not even from running items, which end by themselves. A
+// second call changes nothing. From any thread; does not wait. Returns the number of dropped items.
 uint64_t pool_shutdown(struct pool *pool);
 
 // Waits until the pool is idle and hooks.idle has returned. Not from inside an item. Returns false when `deadline` (now_ns()
 // time) has passed.
 bool pool_wait_idle(struct pool *pool, uint64_t deadline);
 
-// Has the worker's item, whose run or resume has returned WORK_PENDING or is about to, resumed on a thread of the pool. Calls that come before that
-// thread calls `resume` count as one; if the item ends instead, they are forgotten. From any thread, also with locks that rank above the pool's:
-// of the hooks only `trouble` may be called. The caller knows that the item has not ended.
+// Resumes the worker's item, whose run or resume has returned WORK_PENDING or is about to: a thread of the pool will call its `resume`. Several
+// pool_resume() before that count as one; if the item ends instead, they are forgotten. From any thread, also with locks that rank above the pool's:
+// pool_resume() calls no hook but `trouble`. The caller knows that the item has not ended.
 void pool_resume(struct worker *worker);
 
-// The running item of the worker waits for others, and lends its slots: from now on it takes no slots, and counts neither for max_parallel nor in
-// turns; its queue is not removed meanwhile. From any thread; the caller knows that the item runs or is pending.
+// Lends the slots of the worker's running item, which waits for other items: from now on the item takes no slots, and counts neither for max_parallel
+// nor in turns; its queue is not removed meanwhile. From any thread; the caller knows that the item runs or is pending.
 void pool_lend(struct pool *pool, struct worker *worker);
 
-// Ends pool_lend(): the item wants its slots back. With `waits` it goes before the turn of any queue, behind only those that want theirs back
-// already, and uses the slots once hooks.returned was called, maybe before this call returns; others pass it only while its queue's max_parallel
-// holds it. Without `waits` it uses them at once, even beyond the number of slots: nothing starts until there is
-//room. Nothing happens for an item that does not lend its slots. The caller knows that the item runs or is pending; from any thread.
+// Ends pool_lend(): the item wants its slots back. With `waits` it goes before the turn of any queue, behind only those items that already want
+// theirs back; it uses the slots once hooks.returned was called, maybe before this call returns. Other items pass it only while its queue's
+// max_parallel holds it. Without `waits` it uses its slots at once, even beyond the number of slots; nothing starts until enough items have ended.
+// Does nothing if the item does not lend its slots. From any thread; the caller knows that the item runs or is pending.
 void pool_reclaim(struct pool *pool, struct worker *worker, bool waits);
 
 // True if the running item of the worker does not lend its slots. From any thread; the caller knows that the item runs.
 bool worker_keeps_slots(struct worker *worker);
 
-// worker_wait_begin(): the running item, which has done nothing yet, begins to wait for something that the pool does not know, such as memory. It
-// lends its slots as by pool_lend(). The next items of its queue would wait for the same: none starts meanwhile, but for those brought forward.
-// worker_wait_end(): the wait is over. It blocks until the item has its slots back; but the item takes them at once if `refusal` is NULL, or is set
-// meanwhile (pool_pause() follows), or if the pool is shut and has no slots. `why`, not 0: the caller's number for what the item has waited for
-// (facts.limit_why). Both are called on the worker's thread.
+// worker_wait_begin(): the running item, which has done nothing yet, begins to wait for something outside the pool, such as memory. It lends its
+// slots as by pool_lend(). The next items of its queue would wait for the same thing: none of them starts meanwhile, except items that were brought
+// forward. worker_wait_end(): the wait is over. Blocks until the item has its slots back. But the item takes its slots at once if `refusal` is NULL,
+// or is set meanwhile (pool_pause() follows), or if the pool is shut and has no slots. `why` is the caller's number (not 0) for what the item has
+// waited for (facts.limit_why). Both are called on the worker's thread.
 void worker_wait_begin(struct worker *worker);
 void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal);
 
-// Lets the queued item with that id (work.id) go before the turn of any queue, behind those brought forward before. It is charged
-// to its queue as any other. While its queue's max_parallel or pause holds it, others pass it; if it needs more slots than are
-// free, the free ones are kept for it. Returns true if it is in that line now; false if no such item waits in memory (it may be in the spill file).
+// Brings the queued item with that id (work.id) forward: it goes before the turn of any queue, behind items brought forward before. It is charged to
+// its queue as any other. Other items pass it while its queue's max_parallel or pause holds it; if it needs more slots than are free, the free slots
+// are kept for it. Returns true if it was brought forward, now or before; false if no such item waits in memory (it may be in the spill file).
 // O(items of the queue). The caller has the queue open, as for pool_cancel().
 bool pool_bring_forward(struct pool *pool, struct queue *queue, uint64_t id);
 
 // Stops and starts dispatching, without touching what runs. (An item that waits for the slots it needs does not run yet.)
 void pool_pause(struct pool *pool, bool paused);
 
-// Changes the number of slots; more take effect at once, fewer as running items end.
+// Changes the number of slots; more slots take effect at once, fewer slots as running items end.
 void pool_set_slots(struct pool *pool, unsigned slots);
 
 // Adds `more` slots, or takes some away if it is negative; as pool_set_slots().
 void pool_add_slots(struct pool *pool, int more);
 
-// Returns how many more slots, at most `most`, could be used now by items that wait for nothing else. If that is fewer than `most`,
-// hooks.starving is called once more slots than that could be used; if it is `most`, the caller has to ask again when it has got or
-// lost slots.
+// Returns how many more slots, at most `most`, items that wait only for slots could use now. If the result is below `most`, hooks.starving is called
+// once they could use more slots than the result. If it is `most`, the caller asks again when it has got or lost slots.
 unsigned pool_demand(struct pool *pool, unsigned most);
 
-// Takes away the slots that nothing runs on, unless there is work for them. Returns how many.
+// Takes away the slots on which nothing runs, unless there is work for them. Returns how many slots it took away.
 unsigned pool_drop_surplus(struct pool *pool);
 
 // Why the next item of a queue has not started.
 enum queue_wait {
 	QUEUE_NEXT,      // it is about to start, or waits for hooks.gate
 	QUEUE_PAUSED,    // the queue is paused, or the pool
-	QUEUE_HELD,      // an item of the queue waits for something that the next ones need too (worker_wait_begin())
+	QUEUE_HELD,      // an item of the queue waits for something that its next items need, too (worker_wait_begin())
 	QUEUE_LIMIT,     // max_parallel
 	QUEUE_RATE,      // start_interval of the queue has not passed
 	QUEUE_SLOTS,     // all slots are taken
 	QUEUE_GATHERS,   // its turn has come, and it waits for all the slots that it needs
-	QUEUE_BEHIND,    // an item of another queue gathers its slots: only items that are expected to end before it starts may start
+	QUEUE_BEHIND,    // an item of another queue gathers its slots: only items that are expected to end before that item starts may start
 };
 
 struct queue_view {
@@ -309,7 +308,7 @@ struct queue_view {
 	uint64_t interval;   // start_interval, 0: none
 	uint64_t wait_ns;    // QUEUE_RATE: nanoseconds until start_interval has passed
 	unsigned slots;      // slots of the pool; for a long-running queue, its most dedicated threads
-	unsigned width;      // QUEUE_GATHERS, QUEUE_BEHIND: slots that the gathering item needs; for QUEUE_BEHIND that is an item of another queue
+	unsigned width;      // QUEUE_GATHERS, QUEUE_BEHIND: slots that the item needs that gathers its slots (with QUEUE_BEHIND an item of another queue)
 };
 
 typedef void queue_view_fn(void *arg, const struct queue_view *view);
@@ -319,7 +318,7 @@ void pool_each_queue(struct pool *pool, queue_view_fn *fn, void *arg);
 
 struct pool_stat {
 	uint64_t queued;     // items not yet started
-	uint64_t running;    // items, on slots, also those that are pending
+	uint64_t running;    // items on slots, pending items included
 	uint64_t lending;    // items that lend their slots; they are in no other count
 	uint64_t running_long;
 	uint64_t slots_taken; // slots that the items on slots take
@@ -335,22 +334,22 @@ void pool_stat(struct pool *pool, struct pool_stat *ret_stat);
 // ---- a worker, asked from its running item ----
 
 struct queue *worker_queue(const struct worker *worker); // the queue of its running item
-// Returns the number of the worker's slot, constant while its item runs; no two running items have the same. It is the lowest
-// free one, from 1: at most the number of slots, unless items that lend their slots keep numbers. That of a dedicated thread is
-// above the greatest number of slots so far.
+// Returns the number of the worker's slot, which is constant while its item runs; no two running items have the same number. It is the lowest free
+// number, from 1: at most the number of slots, unless items that lend their slots keep numbers. A dedicated thread has a number above the greatest
+// number of slots so far.
 unsigned worker_slot(const struct worker *worker);
 // Whether the worker is a dedicated thread.
 bool worker_is_long(const struct worker *worker);
 // Slots that the running item takes: its width, cut to the slots there were when it started.
 unsigned worker_width(const struct worker *worker);
-// From its running item: lets the next item be dispatched (pool_config.one_by_one). Does nothing without one_by_one, or at a second call.
+// Called by the worker's running item: lets the next item be dispatched (pool_config.one_by_one). Else, or at a second call, does nothing.
 void worker_pass(struct worker *worker);
-// From its running item: has the hook `flush` called once before the worker sleeps.
+// Called by the worker's running item: has the hook `flush` called once before the worker sleeps.
 void worker_request_flush(struct worker *worker);
 // How the running item came to be dispatched.
 const struct facts *worker_facts(const struct worker *worker);
-// From its running item, before that ends: the item used its slots for `ns` nanoseconds, not from its start to its end as seen here. Its queue is
-// charged that under fair_time, and learns that length; but no more than has passed since its start. Does not count if it returns WORK_NOT_RUN.
+// Called by the worker's running item: says that the item used its slots for `ns` nanoseconds, which replace the time from its start to its end as
+// its length and, under fair_time, as its charge; but at most the time since its start. Ignored if the item returns WORK_NOT_RUN.
 void worker_set_took(struct worker *worker, uint64_t ns);
 // Scratch that the owner of the pool keeps for each worker: a pointer, NULL at first, freed by `fini` at pool_destroy(). A pending item keeps it.
 void **worker_scratch(struct worker *worker, void (*fini)(void *));

@@ -19,7 +19,7 @@
 #include <errno.h>
 
 enum {
-	LEAST_BYTES = 2048,        // the least bytes of queue->items: as many stay in memory, and are read at once
+	LEAST_BYTES = 2048,        // bytes that queue->items may have at least, however many queues there are
 	MOST_BYTES = SCRATCH_UNIT,
 	SPILL_BYTES = 4096,        // bytes from which on a tail is worth writing
 };
@@ -28,7 +28,7 @@ static size_t mem_used(const struct pool *pool) {
 	return pool->item_mem + pool->struct_mem;
 }
 
-// Returns how many bytes queue->items may have, so that those of all queues take no more than half of the memory.
+// Returns how many bytes queue->items may have, so that these lists of all queues take at most half of queue_mem.
 static size_t most_bytes(const struct pool *pool) {
 	size_t each = pool->config.queue_mem / (2 * (pool->nqueues ? pool->nqueues : 1));
 	return each < LEAST_BYTES ? LEAST_BYTES : each > MOST_BYTES ? MOST_BYTES : each;
@@ -124,7 +124,7 @@ void queue_append(struct queue *queue, struct queued_item *item, const struct wo
 void extent_free(struct pool *pool, struct extent *extent, struct deferred *deferred) {
 	int fd = scratch_free(pool->spill, extent->offset, extent->end);
 	if (fd >= 0) {
-		fd_close(&deferred->close_fd); // closes the one that was noted before, which is rare
+		fd_close(&deferred->close_fd); // closes the descriptor that was noted before; there is seldom one
 		deferred->close_fd = fd;
 		deferred->any = true;
 	}
@@ -135,10 +135,10 @@ void extent_free(struct pool *pool, struct extent *extent, struct deferred *defe
 
 size_t extent_read(struct pool *pool, struct extent *extent, size_t most, struct list *items) {
 	size_t left = extent->end - extent->begin, done = 0;
-	for (size_t want = left < most ? left : most; done == 0; want = left) { // once more if the first item is longer
+	for (size_t want = left < most ? left : most; done == 0; want = left) { // reads once more if the first item is longer than `most`
 		char *bytes = xmalloc(want);
 		if (scratch_read(pool->spill, extent->offset + extent->begin, bytes, want) != 0) {
-			diag_die("cannot read the spill file: %s", strerror(errno)); // the items are gone: no run can make up for that
+			diag_die("cannot read the spill file: %s", strerror(errno)); // the items are lost: the run cannot go on
 		}
 		struct queued_item head;
 		while (want - done >= sizeof(head)) {

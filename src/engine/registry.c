@@ -24,7 +24,7 @@ static uint32_t name_number(struct pool *pool, const char *name) {
 	return number;
 }
 
-// Makes the queue of that name, with what an earlier queue of this name has left behind. It is allocated with the lock, which is done seldom, and
+// Makes the queue of that name, with what an earlier queue of this name has left behind. Allocates with the lock held, which happens seldom, and
 // never for a job.
 static struct queue *queue_create(struct pool *pool, uint32_t number, const struct queue_attrs *attrs, void *user) {
 	struct name *name = &pool->names[number];

@@ -31,12 +31,12 @@ static void number_give(struct pool *pool, unsigned number) {
 	pool->numbers[(number - 1) / 64] &= ~(UINT64_C(1) << ((number - 1) % 64));
 }
 
-// Waits until the thread is woken or all is over: on top of the idle stack, so that the thread with the warmest cache is woken first. The reserver's
-// is not in the stack: it is woken for its item. Nor is the timer, which is taken when the stack is empty, and wakes by itself when its time has come.
+// Waits until the thread is woken or the pool is over. The thread goes on top of the idle stack, so that the thread with the warmest cache is woken
+// first. Not in the stack are the reserver, woken for its item, and the timer, woken if the stack is empty, or by its time.
 static void runner_park(struct runner *runner) {
 	struct pool *pool = runner->pool;
 	struct group *group = runner->group;
-	// threads wait by the real time, which may not be the pool's clock
+	// threads wait by now_ns(), which need not be the pool's clock
 	uint64_t deadline = group->timer == runner ? now_ns() + u64_minus(group->timer_due, pool_now(pool)) : TIME_NEVER;
 	if (group->reserver != runner->worker && group->timer != runner) {
 		idle_push(runner);
@@ -86,8 +86,8 @@ static void runner_let_go(struct runner *runner) {
 	runner->worker->runner = runner;
 }
 
-// Has the thread work for the worker whose item was resumed first; its own worker, which has no item, becomes a spare. A reserver's thread takes no
-// resumed item. Returns whether there was a worker for it.
+// Makes the thread work for the worker whose item was resumed first; the thread's own worker, which has no item, becomes a spare. A reserver's thread
+// takes no resumed item. Returns whether it has taken one.
 static FP_INLINE bool runner_take(struct runner *runner) {
 	struct group *group = runner->group;
 	if (list_is_empty(&group->resumed) || group->reserver == runner->worker) {
@@ -133,8 +133,8 @@ static struct queue *take_front(struct worker *worker, struct front *front, uint
 	return queue;
 }
 
-// Takes the first item of the front, or one that may pass the reserver's, or one of the queue whose turn it is. Returns its queue; or NULL if no item
-// may pass any more.
+// Takes the first item of the front; or, if there is a reserver, an item that may pass the reserver's; else an item of the queue whose turn it is.
+// Returns the item's queue; or NULL if no item may pass any more.
 static struct queue *worker_take(struct worker *worker, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
@@ -172,7 +172,7 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	return queue;
 }
 
-// Brings the charge for the worker's item to `extra` slots beyond the first.
+// Charges or pays back so that the worker's item is charged for `extra` slots beyond the first.
 static void worker_charge(struct worker *worker, struct queue *queue, uint32_t extra, uint64_t now) {
 	struct fair *fair = &worker->group->fair;
 	if (extra > worker->extra) {
@@ -183,14 +183,14 @@ static void worker_charge(struct worker *worker, struct queue *queue, uint32_t e
 	worker->extra = extra;
 }
 
-// Cuts the width of the item taken to the slots there are. If too few are free, the worker reserves them as others end [E9]. Returns true if the item
-// can start.
+// Cuts the width of the item that was taken to the number of slots. If too few slots are free, the worker reserves slots as other items end [E9].
+// Returns true if the item can start.
 static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	uint32_t width = worker_is_long(worker) ? 1 : group_clamp(group, worker->width);
 	bool room = group_has_room(group, width);
-	// turns are charged at the pick, so that queues that arrive meanwhile are not placed before this one; slot-time while slots are used
+	// turns are charged at the pick, so that no queue that arrives meanwhile is placed before this one; slot-time as slots are used
 	if (room || !group->fair.time) {
 		worker_charge(worker, queue, width - 1, now);
 	}
@@ -254,14 +254,14 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	pool_notice(pool, deferred);
 }
 
-// True if the worker may take or start an item that has not begun. The reserver only waits for its wide item, and no other worker starts that.
+// True if the worker may take or start an item that has not begun. The reserver only starts its wide item, and no other worker starts that item.
 static bool worker_has_work(const struct worker *worker) {
 	struct group *group = worker->group;
 	bool is_meant = (group->reserver == worker) == group_is_for_reserver(group);
 	return is_meant && group_has_work(worker->pool, group);
 }
 
-// Takes an item, unless the worker holds one, and begins it if its slots are free. Returns false if none begins.
+// Takes an item, unless the worker has reserved slots for one. Begins the item if its slots are free. Returns false if no item begins.
 static bool worker_dispatch(struct worker *worker, uint64_t now, struct deferred *deferred) {
 	struct queue *queue = worker->reserved_queue ? worker->reserved_queue : worker_take(worker, now, deferred);
 	if (!queue) {
@@ -284,8 +284,8 @@ static void note_surplus(const struct runner *runner, struct deferred *deferred)
 	}
 }
 
-// Asks hooks.gate until it lets an item start, or until no item is left, or one is resumed or a queue's last item is next, which no gate holds.
-// Meanwhile the other threads park, and the lock is given back. Returns whether an item may start.
+// Asks hooks.gate until it lets an item start; or until no item is left, an item is resumed, or the next item is a queue's last item, which no gate
+// holds. Meanwhile the other threads park, and the lock is given back. Returns whether an item may start.
 static bool runner_ask(struct runner *runner) {
 	struct pool *pool = runner->pool;
 	struct group *group = runner->group;
@@ -313,7 +313,7 @@ static bool runner_find(struct runner *runner, struct deferred *deferred) {
 	struct worker *worker = runner->worker;
 	while (!pool->quit) {
 		if (runner_take(runner)) {
-			groups_wake(pool, deferred); // this thread may have been woken for something else, and there may be more of them
+			groups_wake(pool, deferred); // this thread may have been woken for other work, and more items may be resumed
 			return true;
 		}
 		if (pool->has_rates) {
@@ -323,7 +323,7 @@ static bool runner_find(struct runner *runner, struct deferred *deferred) {
 		if (!worker_has_work(worker)) {
 			bool is_timer = timer_claim(runner);
 			runner->may_start = !pool->config.hooks.gate;
-			groups_wake(pool, deferred); // this thread may have been woken in place of the reserver, or have asked the gate for all
+			groups_wake(pool, deferred); // this thread may have been woken in place of the reserver, or have asked hooks.gate for all threads
 			if (runner->wants_flush) {
 				runner->wants_flush = false;
 				deferred->flush = deferred->any = true;
@@ -344,7 +344,7 @@ static bool runner_find(struct runner *runner, struct deferred *deferred) {
 				return true;
 			}
 		} else if (pool->asker) {
-			runner_park(runner); // the asker wakes the next when it has begun an item
+			runner_park(runner); // the asker wakes the next thread when it has begun an item
 		} else {
 			runner->may_start = runner_ask(runner);
 		}
@@ -354,7 +354,7 @@ static bool runner_find(struct runner *runner, struct deferred *deferred) {
 
 // ---- run ----
 
-// Notes how long the item took: the next ones of its queue are expected to take the median. If that is not what was seen, corrects the charge.
+// Notes how long the item took: its queue's next items are expected to take the median. Corrects the charge if worker_set_took() gave another time.
 static void worker_learn(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
 	fair_unexpect(&worker->job);
 	if (status == WORK_NOT_RUN) {

@@ -1,5 +1,5 @@
-// When jobs may start, and which running ones must make room: the machine's load and memory, --delay, --timeout N%, and a number
-// of slots that changes.
+// When jobs may start, and which running jobs are stopped or ended: by the machine's load and memory, --delay and --timeout N%. Also rereads the
+// number of slots from a file (-j FILE).
 
 #include "gate/gate.h"
 
@@ -18,12 +18,12 @@
 
 enum {
 	CHECK_AGAIN_MS = 1000, // GNU parallel's longest pause between two checks
-	MEDIAN_OF = 999,      // run times whose median counts: as many as GNU parallel keeps at a time
+	MEDIAN_OF = 999,      // how many run times the median is taken of: as many as GNU parallel keeps
 };
 
 struct gate {
 	struct run *run;
-	bool can_hold;           // may hold back a start
+	bool can_hold;           // the gate may hold a job back (gate_can_hold())
 	const char *jobs;        // the value of -j; borrowed
 	mutex lock;              // guards the fields down to `timeout`
 	uint64_t next_start;     // no job starts before this time (--delay)
@@ -40,7 +40,7 @@ struct gate {
 	bool swapping;
 	struct swapped swapped;
 	uint64_t swap_read_at;    // when `swapped` was last read; 0: never
-	bool has_waited, has_missed; // the messages about a wait, and about a missing figure, were printed
+	bool has_waited, has_missed; // messages were printed: about a wait (has_waited), about a missing figure (has_missed)
 	uint64_t waits_since;    // when the published wait for all jobs began; 0: none is published
 	enum event_why published; // the reason of the published wait
 
@@ -322,7 +322,7 @@ static void make_room(struct gate *gate, uint64_t bytes) {
 	unsigned most = sysload_may_run(bytes, options->memsuspend, n);
 	unsigned before = gate->suspended;
 	if (bytes / 2 >= options->memsuspend && before > 0) {
-		most = n > before ? n - before + 1 : 1; // one more job goes on: the next reading shows how much memory it takes
+		most = n > before ? n - before + 1 : 1; // lets one more job go on; the next reading will show how much memory that job takes
 	}
 	unsigned now = gate->suspended = children_suspend_young(run->children, most);
 	char what[100];
@@ -330,7 +330,7 @@ static void make_room(struct gate *gate, uint64_t bytes) {
 	publish_state(run, &gate->suspended_since, WHY_SUSPEND, now > 0 ? what : NULL);
 }
 
-// Reads the free memory when that is due, and makes room if need be. Returns when to call again.
+// Reads the free memory when that is due, and stops or ends jobs if too little is free. Returns when to call again.
 static uint64_t watch_memory(struct gate *gate, uint64_t now) {
 	uint64_t bytes;
 	if (children_count(gate->run->children) == 0) {

@@ -14,7 +14,7 @@ int gate_open(struct run *run, const char *jobs);
 // Frees run->gate, which may be NULL, after the pool was destroyed.
 void gate_close(struct run *run);
 
-// Whether gate_ask() may hold a job back. `gate` may be NULL.
+// Returns true if gate_ask() may ever hold a job back. `gate` may be NULL.
 bool gate_can_hold(const struct gate *gate);
 
 // Returns 0 if the next job of the run (`arg`) may start, else when to ask again (now_ns() time). Called by one thread at a time.
@@ -32,5 +32,5 @@ void gate_note_start(struct gate *gate);
 // To be called when a child has ended, or could not be started after gate_note_start(); `result` says how.
 void gate_note_end(struct gate *gate, const struct result *result);
 
-// Watches the running children, for the event loop. Returns when to call again (now_ns() time), or TIME_NEVER.
+// For the event loop: stops or ends running jobs if time or memory is short. Returns when to call again (now_ns() time), or TIME_NEVER.
 uint64_t gate_tick(struct gate *gate, uint64_t now);

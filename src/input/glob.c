@@ -1,9 +1,8 @@
 // Finds the files that a pattern matches.
 //
-// Walks through the pattern's components with one path, which grows and shrinks. A directory is read to its end and closed
-// before the walk goes deeper, so that the walk holds no descriptors. glob(3) is not used: it has no `**`, sees paths from the
-// process's directory only, and its GLOB_ERR does not name the directory that cannot be read. fts(3) is not used either: musl
-// does not have it.
+// Walks through the pattern's components with a single path, which grows and shrinks. Each directory is read to its end and closed before the walk
+// goes deeper, so that the walk holds no descriptors. glob(3) is not used: it has no `**`, sees paths from the process's directory only, and its
+// GLOB_ERR does not name the directory that cannot be read. fts(3) is not used either: musl does not have it.
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -228,7 +227,7 @@ int glob_expand(const char *dir, const char *pattern, void (*found)(void *arg, c
 	}
 	if (result == 0 && walk.n > 0) {
 		result = walk_from(&walk, 0);
-	} else if (result == 0 && walk.path.len > walk.ndir) { // "/"
+	} else if (result == 0 && walk.path.len > walk.ndir) { // the pattern is "/"
 		walk.wants_directories = false;
 		result = add_match(&walk, true);
 	}

@@ -425,7 +425,7 @@ static enum input_status next_of_first(struct input *input) {
 	}
 	enum input_status status = next_item(input, first, &input->first, &input->first_bad);
 	if (status == INPUT_RECORD && input->config.link && input->ntaken < first->count) {
-		record_list_add(&first->kept, &input->first, input->first_bad); // the item is needed again if the other sources are longer
+		record_list_add(&first->kept, &input->first, input->first_bad); // with --link the item is needed again if another source is longer
 	}
 	if (status != INPUT_END) {
 		return status;

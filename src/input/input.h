@@ -47,7 +47,7 @@ struct input; // defined in input.c
 
 // Opens all sources; does not wait for the writer of a FIFO. Several sources give the product of their items, the last source
 // varying fastest. Linked sources are paired item by item, up to the end of the shortest (with config.link, of the longest). The
-// first source is streamed, the others are read once and kept. A source without items counts as one empty item, unless no source has any.
+// first source is streamed, the others are read once and kept. A source without items counts as one empty item, unless no source has items.
 //
 // Returns the input, which input_close() frees; or NULL with a message ("cannot open 'FILE': CAUSE") in *ret_error, which
 // the caller frees.
@@ -91,11 +91,10 @@ char *colsep_translate(const char *perl, char **ret_error);
 // Calls `found` with each path that the pattern matches in the directory `dir` (NULL: the process's), sorted by bytes, each
 // once. A path is spelled as the pattern is: relative to `dir` or absolute, with "./" if the pattern begins so.
 //
-// In a component of the pattern `*`, `?` and `[…]` are those of glob(7); a dot at the start of a name must be matched
-// by a dot, and "." and ".." are not matched by patterns. `**` as a whole component goes through zero or more
-// directories, but neither into those that begin with a dot nor through symbolic links; at the end it is `**/*`. A
-// pattern with a slash at its end matches directories only, and the paths end with a slash too. Braces are text. The
-// process's directory is never changed.
+// In a component of the pattern `*`, `?` and `[…]` are those of glob(7); only a dot in the pattern matches a dot at the start of a name, and patterns
+// never match "." and "..". `**` as a whole component stands for zero or more directories, but neither for those that begin with a dot nor for
+// symbolic links; at the end of the pattern it stands for `**/*`. A pattern with a slash at its end matches directories only, and the paths end with
+// a slash too. Braces are text. The process's directory is never changed.
 //
 // Returns 0, also without a match; or -1 with a message in *ret_error (caller frees; else NULL) if a directory cannot be
 // read, so that a file could be missed; then `found` was never called. A file that vanishes meanwhile is no error.

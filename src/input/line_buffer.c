@@ -7,7 +7,7 @@
 
 enum {
 	USUAL_BYTES = 64 << 10,
-	SHOWN_BYTES = 80, // bytes of a line that is too long, for a message
+	SHOWN_BYTES = 80, // how many bytes of a line that is too long are shown in a message
 };
 
 static const char *const TOO_LONG = "the line is longer than 16 MiB";

@@ -26,7 +26,7 @@ struct block_splitter {
 	regex_t regexes[KINDS];    // if `regexp`: used in place of `texts`
 	size_t nregexes;           // how many of `regexes` are compiled
 	uint64_t records, lines;
-	bool begun;                // -N with regexp: the first block was looked for; only that block may be bytes before the first record
+	bool begun;                // -N with regexp: the first block was looked for; only the first block may hold bytes in front of the first record
 	struct buf scratch;        // the bytes that regexec() searches, as a string
 };
 
@@ -136,7 +136,7 @@ static void add_group(struct buf *out, const char *posix, bool *anchored) {
 	buf_addc(out, ')');
 }
 
-// Compiles PREFIX(first)(second) from Perl's expressions; NULL is an empty one. Returns 0, or -1 with *ret_error (caller frees).
+// Compiles PREFIX(first)(second) from Perl's expressions; NULL stands for an empty expression. Returns 0, or -1 with *ret_error (caller frees).
 static int compile(regex_t *regex, const char *prefix, const char *first, const char *second, char **ret_error) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, part = BUF_INIT, cause = BUF_INIT;
 	const char *parts[] = {first, second};

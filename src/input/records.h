@@ -43,7 +43,7 @@ size_t block_splitter_cut(struct block_splitter *splitter, const char *bytes, si
 // the bytes. Returns how many bytes the next round looks at.
 size_t block_splitter_grow(struct block_splitter *splitter);
 
-// Returns the offset of the first border in the bytes, or SIZE_MAX if they hold no border. With config.regexp it is the last border,
+// Returns the offset of the first border in the bytes, or SIZE_MAX if they hold no border. With config.regexp: of the last border,
 // as in GNU parallel. For the parts of a file (--pipe-part).
 size_t block_splitter_find(struct block_splitter *splitter, const char *bytes, size_t len);
 
@@ -72,8 +72,8 @@ size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct 
 
 struct header_rule;
 
-// Creates a rule that tells the header at the front of a stream, which each block gets. `text` is a number of lines, ":" for one
-// line, or a regular expression. Returns NULL with *ret_error (caller frees) if the text is invalid.
+// Creates a rule that finds the header at the front of a stream; each block gets a copy of the header. `text` is a number of lines, ":" for one line,
+// or a regular expression. Returns NULL with *ret_error (caller frees) if the text is invalid.
 struct header_rule *header_create(const char *text, char **ret_error);
 
 // Frees the rule, which may be NULL.

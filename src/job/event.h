@@ -17,17 +17,17 @@ static inline uint64_t event_us(uint64_t ns) {
 	return ns / 1000;
 }
 
-// The events of the log. A new one, or a new key, goes into the table log/events.def too.
+// The events of the log. A new event, or a new key of an event, goes into the table log/events.def, too.
 enum event_kind {
 	EVENT_RUN_START,
 	EVENT_BATCH_START,  // the first item of the batch was queued, or the manifest names the batch
 	EVENT_JOB_START,    // an attempt at a step of a job: its process was started, or could not be
 	EVENT_OUTPUT,       // an attempt has written something; only with --log-output
-	EVENT_JOB_END,      // the end of such an attempt; event_job_end.next says whether the job ends, too
+	EVENT_JOB_END,      // an attempt has ended; event_job_end.next says whether its job has ended, too
 	EVENT_LOST,         // jobs that never started: cancelled or skipped
 	EVENT_WAIT,         // a batch or a job waits, and not just for its turn
-	EVENT_WAIT_END,     // such a wait is over
-	EVENT_LENT,         // a slot was lent to a run in a job, and has come back
+	EVENT_WAIT_END,     // the wait of a batch or a job is over
+	EVENT_LENT,         // a fairpar in a job had borrowed a slot, and has given it back
 	EVENT_SLOTS,        // the number of slots has changed
 	EVENT_BATCH_END,
 	EVENT_RUN_END,
@@ -50,20 +50,20 @@ enum event_next { NEXT_NOTHING, NEXT_RETRY, NEXT_STEP };
 
 // Why a job or a batch waits.
 enum event_why {
-	WHY_TURN,           // other batches have had less, or all slots are busy
+	WHY_TURN,           // other batches have had less service and go first, or all slots are busy
 	WHY_LIMIT,          // max_parallel of its batch
 	WHY_RATE,           // rate of its batch
 	WHY_LOAD,           // --load, --noswap
 	WHY_MEMORY,         // --memfree, `memory`
 	WHY_DELAY,          // --delay
-	WHY_NEEDS,          // another batch has not ended
+	WHY_NEEDS,          // a batch that it needs has not ended
 	WHY_RETRY,          // the pause before its next attempt
 	WHY_RESERVE,        // slots are kept free for a job that needs several at once
 	WHY_SUSPEND,        // --memsuspend: a running job was stopped
 	WHY_HOST,           // no machine that the job may run on has a slot free
 };
 
-enum { EVENT_WORTH_A_REASON = 1000000 }; // nanoseconds: if a job was queued for so long, event_job_start.why says why
+enum { EVENT_WORTH_A_REASON = 1000000 }; // nanoseconds: if a job was queued for at least so long, event_job_start.why says why
 
 struct event_run_start {
 	const char *run;        // ULID: 26 characters
@@ -101,7 +101,7 @@ struct event_job {
 	unsigned step;          // 0: the command; n: the nth of `then`
 	unsigned attempt;       // number of the attempt at the step, from 1
 	unsigned slot;          // from 1; a long-running job has a number above the run's slots; 0: none, as the job is up to date
-	const char *host;       // the machine that it runs on, or NULL: this one
+	const char *host;       // the machine that the job runs on; NULL: this machine
 };
 
 struct event_job_start {
@@ -112,7 +112,7 @@ struct event_job_start {
 	double lag;             // what its batch was owed at this start, in turns or seconds; see --trace-service
 	uint64_t queued;        // nanoseconds that it was queued before its start
 	enum event_why why;     // what the job last waited for, if it was queued for EVENT_WORTH_A_REASON or longer
-	uint64_t from;          // seq of the job that emitted its item, or 0
+	uint64_t from;          // event_job.seq of the job whose output held this job's item; 0: the item was no output of a job
 	const char *warm;       // with --warm: "yes", or "no, " and why not; or NULL
 	const char *command;    // the command as people read it
 	size_t command_len;
@@ -122,10 +122,10 @@ struct event_job_start {
 
 struct event_job_end {
 	struct event_job id;
-	struct result result;   // result.start is the start of the attempt; 0: it never ran
+	struct result result;   // result.start is the start of the attempt; 0: the attempt never ran
 	uint64_t queued;        // nanoseconds that it was queued before its start
-	unsigned nslots;        // slots that it took; from a log: those of its job_start, or 1 without one
-	enum event_source source; // where its item was found; from a log: as in its job_start, or FROM_QUEUE without one
+	unsigned nslots;        // slots that the attempt took; from a log: as in its job_start, or 1 if there is none
+	enum event_source source; // where its item was found; from a log: as in its job_start, or FROM_QUEUE if there is none
 	enum event_next next;
 	uint64_t items;         // items of the attempt: 1, or more with --pack=auto; each counts as a job
 	bool up_to_date;        // what the job creates was there: nothing was run
@@ -135,7 +135,7 @@ struct event_job_end {
 	const char *tail;       // last lines of the output of a job that has failed for good, or NULL
 	size_t tail_len;
 	size_t tail_out;        // how many of the first bytes of `tail` are known to come from stdout
-	const char *command;    // the command of the attempt; from a log: that of its job_start, or NULL
+	const char *command;    // the command of the attempt; from a log: as in its job_start, or NULL
 	size_t command_len;
 };
 
@@ -177,9 +177,9 @@ struct event_slots {
 
 struct event_batch_end {
 	const char *batch;
-	struct job_counts counts; // ok and failed include the same jobs as in event_run_end.counts
+	struct job_counts counts; // ok includes jobs that are up to date, failed includes jobs whose failure is allowed
 	uint64_t longest_wait;  // nanoseconds: the longest time that the batch had a job to start and got no turn; from an old log: 0
-	uint64_t memory;        // bytes that the largest of its last jobs had; 0: not known
+	uint64_t memory;        // bytes of memory that the largest of the batch's last jobs used; 0: not known
 };
 
 struct event_dispatch {
@@ -195,7 +195,7 @@ struct event_dispatch {
 struct event_run_end {
 	struct job_counts counts; // includes jobs that are up to date (in ok), and jobs whose failure is allowed (in failed)
 	uint64_t allowed, up_to_date, resumed; // `allowed` is a part of counts.failed, `up_to_date` of counts.ok; `resumed` jobs are not in `counts`
-	bool unread;            // the rest of the input was not read: its jobs are not among the cancelled ones
+	bool unread;            // the input was not read to its end; the jobs that it would have had are not in counts.cancelled
 	uint64_t slot_time;     // the sum of stats_batch.slot_time over all batches; from a log: 0
 	int exit_status;
 	int signal;             // the signal that ended the run, or 0

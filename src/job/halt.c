@@ -44,8 +44,8 @@ static int parse_amount(const char *s, struct halt *halt, const char **ret_error
 static const char *const whens[] = {[HALT_SOON] = "soon", [HALT_NOW] = "now"};
 static const char *const whys[] = {[HALT_ON_FAIL] = "fail", [HALT_ON_SUCCESS] = "success", [HALT_ON_DONE] = "done"};
 
-// Returns which of the names stands at *s, or -1. Moves *s behind the name and its separator ("," and "=" are one and the same to
-// GNU parallel, whose own messages speak of "now,fail,1").
+// Returns which of the names stands at *s, or -1. Moves *s behind the name and its separator: "," or "=", which mean the same to GNU parallel; its
+// own messages say "now,fail,1".
 static int parse_name(const char **s, const char *const names[3]) {
 	size_t len = strcspn(*s, ",=");
 	for (int i = 0; i < 3 && (*s)[len] != '\0'; ++i) {

@@ -25,10 +25,10 @@ void halt_add(struct buf *buf, const struct halt *halt);
 // The counts from which --halt and the exit status are decided.
 struct tally {
 	struct job_counts counts;
-	bool unread;               // the rest of the input was not read, so nobody knows how many jobs it has
+	bool unread;               // the input was not read to its end, so nobody knows how many jobs there would be
 	uint64_t total;            // jobs known so far
 	bool total_is_final;       // all input was read
-	struct result first;       // the first failure; valid if one has failed
+	struct result first;       // the first job that failed; valid if a job has failed
 	int max_code;              // the greatest result_code() of a failure
 	int xargs_code;            // the status (124 to 127) with which xargs would have stopped at the first job that makes it stop; or 0
 };

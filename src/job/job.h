@@ -14,7 +14,7 @@ enum outcome {
 	OUTCOME_SIGNAL,       // killed by a signal that fairpar did not send
 	OUTCOME_TIMEOUT,      // killed by fairpar because its time was up
 	OUTCOME_SPAWN_ERROR,  // never ran: not found (127), cannot run (126), bad item, too long
-	OUTCOME_CANCELLED,    // cut off by Ctrl-C or --halt, or never started because of it
+	OUTCOME_CANCELLED,    // killed, or never started, because of Ctrl-C or --halt
 	OUTCOME_SKIPPED,      // never started: a batch that it needs has not succeeded
 };
 
@@ -49,8 +49,8 @@ struct result {
 	int exit_code;         // 0 to 255; 126 or 127 for OUTCOME_SPAWN_ERROR
 	int term_signal;       // the signal that killed it, or 0
 	bool is_refused;       // never started: the item may not stand at its place in the command, or is too long for it; a retry would fail too
-	bool lacks_results;    // never started: its --results files could not be made; the run starts nothing more
-	enum lost lost;        // if not LOST_NOT, the other members say that it was killed
+	bool lacks_results;    // never started: its --results files could not be made; after that the run starts no more jobs
+	enum lost lost;        // if not LOST_NOT, the other members say that the attempt was killed
 	bool out_of_memory;    // it failed, and it or one of its processes was killed for want of memory
 	uint64_t start, end;   // now_ns() time; both 0 if it never started
 	struct rusage usage;   // what the child used, with its children that were waited for

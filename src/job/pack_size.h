@@ -8,15 +8,15 @@
 enum {
 	PACKSIZE_TARGET_MS = 200, // about how long a process is to take
 	PACKSIZE_LEAST_MS = 10,   // milliseconds of work that are worth a process of its own
-	PACKSIZE_GROWTH = 4,      // a process has at most so many times the items of the largest before it
+	PACKSIZE_GROWTH = 4,      // a process gets at most this many times as many items as the largest process before it
 };
 
 // How long the items of a batch have taken. Zeroed, nothing is known.
 struct packsize {
-	double items, ns;   // sums over its processes, in which each process halves the weight of the earlier ones
+	double items, ns;   // weighted sums over the batch's processes: each process halves the weight of the earlier ones
 	uint32_t most;      // the most items that a process has had
 	uint32_t want;      // items for the next process; 0: nothing is known, so 1
-	uint32_t least;     // items that are worth a process: also at the end, no process gets fewer while as many are left
+	uint32_t least;     // the fewest items that are worth a process: no process gets fewer, unless fewer are left
 };
 
 // Adds a process that took `ns` nanoseconds for `items` items (at least 1).

@@ -129,8 +129,8 @@ void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_
 static const char *separation(unsigned position) {
 	unsigned kind = position & POSITION_KINDS;
 	if (position & POSITION_ESCAPED) {
-		// in "…" another backslash is added, and the two make one; elsewhere a newline, so that both vanish as a
-		// continued line (XCU 2.2.1). Inside backticks the command gets a \ only from \\ (XCU 2.6.3)
+		// inside "…" adds a second backslash, because a shell reads two as one; elsewhere a newline, because a shell drops both as a continued line
+		// (XCU 2.2.1). Inside backticks a shell turns \\ into \ before it reads the command (XCU 2.6.3), so three are added there
 		const char *one = position & POSITION_BACKTICKS ? "\\\\\\" : "\\";
 		return kind == POSITION_DOUBLE || kind == POSITION_DOCUMENT || kind == POSITION_ANSI ? one : "\n";
 	}
@@ -247,7 +247,7 @@ static size_t syntax_length(const char *at) {
 	}
 }
 
-// Returns the byte that the backslash at *at stands for in that quote: a backslash; or the next byte (NUL at the end), to which *at moves.
+// Returns the byte that the backslash at *at stands for inside the quotes `quote`: itself; or the next byte (NUL at the end), to which *at moves.
 static char unescape(const char **at, char quote) {
 	char next = (*at)[1];
 	// in double quotes a backslash quotes only these bytes, and else stays (POSIX XCU 2.2.3)

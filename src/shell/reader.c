@@ -1,7 +1,7 @@
 // Reads shell text: quotes, expansions, arithmetic, here-documents, and as much of commands as it takes to know where these
 // are (POSIX XCU 2.2 to 2.10, and what bash, zsh and ksh add).
 //
-// Each read_…() function reads from byte r->at on, and moves r->at behind what it has read. None fails: a refusal in r->reading ends all reading.
+// Each read_…() function reads from byte r->at on, and moves r->at behind what it has read. None can fail; a refusal in r->reading ends all reading.
 
 #include "shell/reader.h"
 
@@ -51,7 +51,7 @@ struct shell_command {
 	unsigned n;           // how many words were read, without assignments and keywords
 	char first[NAME_LEN]; // the name of the command
 	unsigned ncases;      // how many `case` of this list have no `esac` yet
-	bool has_case;        // a word behind the name is `case`: in some shells a command may begin with that word
+	bool has_case;        // a word behind the command's name is `case`, which in some shells begins a command there
 	bool in_condition;    // [[ has no ]] yet
 	bool is_arithmetic;   // the next word is arithmetic: behind let, or behind -eq in [[ ]]
 	size_t operand;       // in [[ ]]: where the last word begins in the whole text

@@ -1,4 +1,4 @@
-// Parses the shell text of a template, once, and finds the quotes around each replacement string, and whether it is in arithmetic.
+// Parses the shell text of a template, once, and finds the quotes around each replacement string, and whether the string is in arithmetic.
 //
 // The text is parsed for all Bourne shells at once, since /bin/sh may be any of them: no item may stand behind a construct whose
 // quotes two shells read in different ways. The reader does not follow what commands do with their words and with variables.
@@ -39,7 +39,7 @@ struct reading {
 	// set by the caller, which zeroes the members that it does not need; all pointers are borrowed
 	const char *text;
 	size_t len;
-	struct read_item *items; // in the order of the text; the caller sets `at` and `is_number`, the reader the rest
+	struct read_item *items; // in the order of the text; the caller sets `at` and `is_number`, the reader sets the other members
 	size_t nitems;
 	unsigned char *marks;    // len + 1 elements that the reader sets: READ_ESCAPED, READ_OPERATOR of each byte; or NULL
 	unsigned *regions;       // len + 1 elements that the reader sets: the number of the quotes, substitution or here-document

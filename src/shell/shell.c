@@ -96,7 +96,7 @@ struct program {
 	char name[];
 };
 
-enum { NAMED_FILES = 1024 }; // the most names with a slash that are remembered: items may name any number of files
+enum { NAMED_FILES = 1024 }; // how many names with a slash are remembered at most: items may name any number of files
 
 static struct {
 	mutex lock;
@@ -218,7 +218,7 @@ static const struct program *find(const char *name, size_t len) {
 
 // Returns false if the file (a name with a slash) exists but execve() does not run it, such as a script without #!.
 static bool is_direct_file(const char *name, size_t len) {
-	if (recall(name, len)) { // only files that execve() runs are remembered: another file may still be replaced by such a file
+	if (recall(name, len)) { // remembered files are all files that execve() runs; a file of another kind may be replaced, so it is checked each time
 		return true;
 	}
 	char *file = xmemdup(name, len);

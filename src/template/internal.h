@@ -29,7 +29,7 @@ struct part {
 	size_t len;        // bytes of `text`; GROUP: how many parts behind this one belong to it
 };
 
-// The values of `part` must be what `needs` says: else the job cannot run.
+// The values of `part` must be what `needs` says, or the job cannot run.
 struct requirement {
 	struct part part;
 	unsigned needs;      // enum need of shell/reader.h
@@ -65,9 +65,9 @@ static inline bool is_digit(char c) {
 
 // ---- replacement.c ----
 
-// Parses a replacement string of --plus; its name begins at `at`, behind the brace or the number. Changes `part`, an ITEM or a COLUMN,
-// into what the string stands for. Returns the place behind the string; or NULL if --plus has no such name, or not for a COLUMN. If the
-// string holds an invalid expression, appends the reason to template->error and returns the place behind the string.
+// Parses a replacement string of --plus; its name begins at `at`, behind the brace or the number. Changes `part`, an ITEM or a COLUMN, into what the
+// string stands for. Returns the place behind the string; or NULL if --plus has no such name, or has it only for an ITEM. If the string holds an
+// invalid expression, appends the reason to template->error and returns the place behind the string.
 const char *plus_parse(struct template *template, const struct tokens *tokens, const char *at, struct part *part);
 
 // Frees the list of replacements, which may be NULL.

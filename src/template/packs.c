@@ -9,7 +9,7 @@
 
 // ---- lengths ----
 
-// Returns the length of a command with the record behind `before` other arguments. A long number stands for the slot, which is not known yet.
+// Returns the length of a command with the record behind `before` other arguments. For the slot, not known yet, counts a long number.
 static size_t length_of(const struct pack_limits *limits, const struct record *record, uint32_t before, uint64_t seq) {
 	enum { LONG_NUMBER = 99999 };
 	struct expansion x = {
@@ -116,7 +116,7 @@ enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, 
 }
 
 size_t packs_join_size(const struct pack_limits *limits) {
-	enum { MOST = 4096, LEAST = 64, LONGER = 8 }; // LONGER: quotes for a shell make an item at most so many times as long
+	enum { MOST = 4096, LEAST = 64, LONGER = 8 }; // LONGER: quotes for a shell make an item at most LONGER times as long
 	size_t most = limits->fills || limits->chars / 16 > MOST ? MOST : limits->chars / 16;
 	while (most >= LEAST && !packs_fit(limits, (uint32_t)most, LONGER * most * limits->each / 2, /* is_alone */ false)) {
 		most /= 2;

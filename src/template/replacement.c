@@ -15,7 +15,7 @@ const struct tokens tokens_default = {.name = {"{}", "{.}", "{/}", "{//}", "{/.}
 
 // ---- names ----
 
-// The names of --plus that hold no text of the user. A name stands for the item in the given form, or for a part of another kind.
+// The names of --plus without an argument by the user. A name stands for the item in the given form, or for a part of another kind.
 static const struct { const char *name; struct part part; size_t n; enum { IF_RISING = 1, IF_UNIQUE } skips; } FIXED[] = {
 	{"..}", {.form = FORM_NO_EXTENSION, .kind = ITEM}, .n = 2},
 	{"...}", {.form = FORM_NO_EXTENSION, .kind = ITEM}, .n = 3},
@@ -87,8 +87,8 @@ static int set_regex(struct replacement *replacement, const char *before, const 
 	return result;
 }
 
-// The names of --plus with an expression behind `prefix`; with `has_text`, a slash and a text follow. A prefix comes in this table before
-// a shorter prefix that it begins with. The first byte of the expression may not be one of `not_first`.
+// The names of --plus that consist of `prefix` and an expression; with `has_text`, a slash and a text follow. A prefix stands in this table before
+// any shorter prefix with which it begins. The first byte of the expression may not be one of `not_first`.
 static const struct { const char *prefix, *not_first; bool has_text; enum form form; bool all; const char *before, *after; } EXPRESSIONS[] = {
 	{"##", "#", false, FORM_NO_PREFIX, false, "^(", ")"},
 	{"#", "#", false, FORM_NO_SHORT_PREFIX, false, "^(", ")$"},

@@ -25,7 +25,7 @@ enum template_flags {
 	TEMPLATE_LITERAL = 1 << 3, // no replacement strings: braces are text, nothing is refused, nothing is appended
 	TEMPLATE_CONTEXT = 1 << 4, // -X: a word with a {} is repeated for each argument
 	TEMPLATE_PATH = 1 << 5,    // with TEMPLATE_RAW: each value is put in as a part of a single file name (base/pathname.h)
-	TEMPLATE_OWN_LOCALE = 1 << 6, // the job gets another locale, in which two bytes, one of them ASCII, may be a character
+	TEMPLATE_OWN_LOCALE = 1 << 6, // the job gets another locale, in which an ASCII byte may be the second half of a character
 };
 
 // Parses the words, joined by blanks as GNU parallel does; unknown braces are text. `names` may be NULL. Returns the template,
@@ -58,9 +58,9 @@ struct expansion {
 	uint32_t before;   // how many arguments the job has in front of those of the record: {2} counts them, too. 0 except for template_length()
 };
 
-// Appends the text with its replacement strings expanded. Each item is quoted to fit the quotes of the template around it, so
-// that the shell reads exactly the bytes of the item. With TEMPLATE_RAW no item is quoted; an item that the command begins with
-// never is. Returns how many items are passed in variables.
+// Appends the text with its replacement strings expanded. Each item is quoted to fit the quotes of the template around it, so that the shell reads
+// exactly the bytes of the item. With TEMPLATE_RAW no item is quoted, and an item at the very beginning of the command is never quoted. Returns how
+// many items are passed in variables.
 unsigned template_expand(const struct template *template, const struct expansion *x, struct buf *buf);
 
 // Sets *ret_head and *ret_tail to the bytes of text in front of the first and behind the last replacement string; without any, all is head.

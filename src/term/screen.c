@@ -2,9 +2,9 @@
 //
 //   GONE --screen_draw()--> SHOWN --screen_enter(), screen_clear()--> GONE
 //
-// `busy` is set while a thread writes what changes the state; other threads wait until it is cleared. `writers` counts the
-// threads between screen_enter() and screen_leave(); while there are any, nothing is drawn. When the last writer leaves, the text
-// of the lines may be out of date: so it does not draw, but calls `changed`, and then screen_draw() is called with new text.
+// A thread sets `busy` while it writes something that changes this state; other threads wait until `busy` is cleared. `writers` counts the threads
+// between screen_enter() and screen_leave(); meanwhile nothing is drawn. The last writer that leaves does not draw, because the text of the lines may
+// be out of date: it calls `changed`, upon which the owner calls screen_draw() with new text.
 
 #include "term/screen.h"
 
@@ -39,14 +39,14 @@ static struct {
 	unsigned writers;
 	struct buf text;       // the own lines as they were last drawn
 	unsigned rows;         // rows of `text`
-	uint64_t cleared;      // when the own lines were erased; 0: they are shown, or nobody wants them
+	uint64_t cleared;      // when the own lines were erased; 0: the own lines are shown, or are not wanted
 	bool called;           // `changed` was called since the last screen_draw()
 	uint64_t rest;         // the own lines are not drawn again before this time
 	void (*changed)(void *arg);
 	void *arg;
 } screen = {.lock = MUTEX_INIT(LOCK_SCREEN)};
 
-// This thread is between lock() and unlock(): if something fails there, its message is written without screen_enter().
+// This thread is between lock() and unlock(). If something fails meanwhile, its message is written without screen_enter().
 static _Thread_local bool is_inside;
 
 static void lock(void) {
@@ -75,7 +75,7 @@ void screen_open(void (*changed)(void *arg), void *arg) {
 void screen_open_quiet(void) {
 	if (isatty(STDERR_FILENO) == 1) {
 		screen_open(NULL, NULL); // `wants` is never set, so `changed` is never called
-		screen.disturbed[STDOUT_FILENO] = screen.moves_cursor[STDOUT_FILENO]; // writes to a pipe need no care, as there are no own lines
+		screen.disturbed[STDOUT_FILENO] = screen.moves_cursor[STDOUT_FILENO]; // without own lines, writes to a pipe need no care
 	}
 }
 
@@ -88,8 +88,8 @@ static void wait_free(void) {
 	}
 }
 
-// Writes the bytes; the lock is given back meanwhile, but no other thread draws. A failure is ignored: if the terminal has
-// gone, the threads that write output will find out.
+// Writes the bytes. Gives the lock back meanwhile, but no other thread draws. Ignores a failure: if the terminal has gone, the threads that write
+// output will find that out.
 static void put_locked(const struct buf *bytes) {
 	screen.busy = true;
 	unlock();
@@ -125,7 +125,7 @@ bool screen_is_in_background(void) {
 	return group >= 0 && group != getpgrp(); // -1: the terminal is not that of this session, so it has no foreground for this process
 }
 
-// Returns whether the terminal takes bytes. One that was stopped (Ctrl-S) does not, and a drawing does not wait for it.
+// Returns whether the terminal takes bytes. A terminal that was stopped (Ctrl-S) takes none, and a drawing does not wait for it.
 static bool takes_bytes(void) {
 	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
 	return poll(&room, 1, 0) == 1 && (room.revents & POLLOUT);
@@ -240,7 +240,7 @@ void screen_leave(int fd, int last) {
 		screen.rest = now_ns() + (uint64_t)PIPE_MS * NS_PER_MS;
 	}
 	if (screen.wants && !screen.shown && !screen.called && may_draw()) {
-		again = screen.called = true; // the text of the lines is out of date: they are to be drawn with new text
+		again = screen.called = true; // the lines have to be drawn again, with new text
 	}
 	unlock();
 	if (again) {

@@ -1,10 +1,9 @@
 // Keeps fairpar's own lines (the status line) at the bottom of the terminal. All other writes to the terminal stand between
 // screen_enter(), which erases these lines, and screen_leave(), after which they are to be drawn again below.
 //
-// A process has one screen; without a terminal it has none, and each call only tests a flag. No lock is held while anything is
-// written; a writer waits only for a drawing that is under way. The cursor rests in the first column of the first own line. So
-// the lines can be erased from there even if a terminal has rewrapped them when it was resized, and if SIGKILL ends fairpar,
-// only their text is left. The cursor is never hidden.
+// A process has one screen. Without a terminal it has none, and each call only tests a flag. No lock is held while anything is written; a writer
+// waits only while a drawing is under way. The cursor rests in the first column of the first own line. So the lines can be erased from there even if
+// the terminal was resized and has wrapped them anew, and if SIGKILL ends fairpar, only the text of the lines is left. The cursor is never hidden.
 
 #pragma once
 
@@ -19,8 +18,8 @@
 // lines were erased and have to be drawn again: from any thread, and it must not block. To be called before other threads write.
 void screen_open(void (*changed)(void *arg), void *arg);
 
-// Makes stderr the screen if it is a terminal, without own lines: so that screen_say() knows where the cursor is. To be
-// called before other threads write.
+// Makes stderr the screen if it is a terminal, but draws no own lines there: screen_say() then knows where the cursor is. To be called before other
+// threads write.
 void screen_open_quiet(void);
 
 // Erases the own lines and gives the screen up. To be called when no other thread writes.
@@ -38,8 +37,8 @@ void screen_clear(const char *last);
 // Says that the size of the terminal has changed: it may have wrapped its lines anew.
 void screen_resized(void);
 
-// Returns when to draw next at the earliest (now_ns() time): what went through a pipe may still be on its way to the terminal. *ret_cleared:
-// when a writer erased the own lines, if they are to be drawn again and can be drawn now; else 0.
+// Returns the earliest time of the next drawing (now_ns() time): bytes that were written to a pipe may still be on their way to the terminal. Sets
+// *ret_cleared to when a writer erased the own lines, if they are to be drawn again and can be drawn now; else to 0.
 uint64_t screen_next_draw(uint64_t *ret_cleared);
 
 // True if screen_draw() failed only because this process is not in the foreground.

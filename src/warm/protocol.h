@@ -23,7 +23,7 @@ struct warm_request {
 	int32_t parent;               // the pid of fairpar
 	uint64_t listed;              // where in the table the job writes its group, before its program runs
 	uint64_t mask;                // signals that are blocked in the job, in the kernel's form
-	uint64_t deadly;              // spawn_world.deadly, in the kernel's form
+	uint64_t deadly;              // spawn_world.deadly: signals that the job discards, in the kernel's form
 };
 
 enum warm_reply_kind { WARM_READY, WARM_STARTED };
@@ -37,8 +37,8 @@ struct warm_reply {
 enum warm_unfit {
 	WARM_FIT,
 	WARM_HAS_THREADS,             // a library of /etc/ld.so.preload started one before main()
-	WARM_HAS_FDS,                 // such a library opened a descriptor
+	WARM_HAS_FDS,                 // a library of /etc/ld.so.preload opened a descriptor before main()
 	WARM_NO_TABLE,                // the table cannot be mapped
 	WARM_NO_TID_ADDRESS,          // the kernel has no PR_GET_TID_ADDRESS
-	WARM_NO_LAYOUT,               // the kernel does not let arguments lie elsewhere (PR_SET_MM_MAP)
+	WARM_NO_LAYOUT,               // the kernel does not let a process move its arguments (PR_SET_MM_MAP)
 };

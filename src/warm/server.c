@@ -1,8 +1,8 @@
 // The server: a library that is preloaded into a shell, so that the shell stops just before its main(), and is cloned there for each job.
 //
-// This is no part of the program fairpar: it is linked as a shared object of its own (see Makefile), which fairpar carries as
-// data. It replaces __libc_start_main(), which a program calls once it is linked and relocated, before any code of its own has
-// run. A job is a clone of the server with CLONE_PARENT, so a child of fairpar, and goes on into the real __libc_start_main().
+// This file is no part of the program fairpar: it is linked as a shared object of its own (see Makefile), which fairpar carries as data. The object
+// replaces __libc_start_main(), which a program calls once it is linked and relocated, before any code of its own has run. A job is a clone of the
+// server with CLONE_PARENT, and so a child of fairpar; it goes on into the real __libc_start_main().
 //
 // What the C library knows of the process must be right in the job: the thread's id, which the kernel writes to the place that the
 // library told it; the list of robust mutexes, which a clone does not inherit; errno. So this code does not allocate or lock, and calls
@@ -35,7 +35,7 @@ static struct {
 	int socket, table_fd, object_fd;
 	size_t table_size;
 	char *table;
-	unsigned nfds;                 // descriptors that were open before anything of the program was initialized
+	unsigned nfds;                 // how many descriptors were open before any library of the shell was initialized
 	void *tid_address;             // where the kernel writes the thread's id
 	void *robust_list;
 	size_t robust_size;
@@ -83,7 +83,7 @@ __attribute__((constructor)) static void count_fds(void) {
 	server.nfds = count_entries("/proc/self/fd");
 }
 
-// Finds where the parts of the process lie in memory: to move the arguments (/proc/PID/cmdline, environ), a process must tell the kernel all parts.
+// Finds where the parts of the process lie in memory: to move its arguments (/proc/PID/cmdline, environ), a process must tell the kernel all parts.
 static bool find_layout(void) {
 	char text[2048];
 	unsigned long field[52] = {0};
@@ -112,7 +112,7 @@ static bool find_layout(void) {
 	return syscall(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &server.layout, sizeof(server.layout), 0) == 0;
 }
 
-// Reads SERVER_VARIABLE, which fairpar has put into the environment. Returns false if it is not there: this is no server.
+// Reads SERVER_VARIABLE, which fairpar puts into a server's environment. Returns false if it is not there: the process is no server.
 static bool take_over(char **env) {
 	while (*env && __builtin_strncmp(*env, SERVER_VARIABLE "=", sizeof(SERVER_VARIABLE)) != 0) {
 		++env;
@@ -191,8 +191,8 @@ static void must(bool succeeds) {
 	}
 }
 
-// Takes the same steps in the same order as process/spawn.c, except for those that may fail: jobs that need these are executed, not
-// cloned. Umask, limits, niceness and dispositions are those of the server.
+// Takes the same steps in the same order as process/spawn.c, except for steps that may fail: a job that needs such a step is executed, not cloned.
+// Umask, limits, niceness and dispositions are those of the server.
 static void set_up(void) {
 	const struct warm_request *request = &message.request;
 	must(syscall(SYS_setpgid, 0, 0) == 0);
@@ -247,7 +247,7 @@ static void serve(void) {
 	syscall(SYS_close, server.object_fd);
 	bool goes_on = reply(WARM_READY, (int)unfit) && unfit == WARM_FIT;
 	while (goes_on && take_request()) {
-		// the address goes twice, as the order of these two arguments differs between machines; the other one, for thread-local storage, is not used
+		// the address is passed twice: machines differ in the order of this argument and the one for thread-local storage, which is unused
 		long pid = syscall(SYS_clone, CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, 0, 0, server.tid_address,
 		                   server.tid_address);
 		if (pid == 0) {

@@ -32,12 +32,12 @@
 #endif
 
 enum {
-	ANSWER_S = 10,    // a server that is silent for so long counts as stopped or hanging
+	ANSWER_S = 10,    // seconds of silence after which a server counts as stopped or hanging
 	FDS_SHARE = 3,    // no server is started once a third of the descriptors is in use
-	SHELLS_MAX = 8,   // shells that a worker knows at a time
-	AUTO_AFTER = 6,   // executions of a shell before it gets a server, which costs about as much as one execution, and saves half of each later one
-	DEATHS_MAX = 3,   // a shell gets no server any more after so many of its servers have died: somebody kills them on purpose
-	REFRESH_MS = 100, // pause between two calls of inherited_read(), one of which costs a hundredth of a short job
+	SHELLS_MAX = 8,   // the most shells that a worker knows at a time
+	AUTO_AFTER = 6,   // executions before a shell gets a server; starting a server costs about one execution, and a clone half of one
+	DEATHS_MAX = 3,   // a shell gets no new server after so many of its servers have died: somebody kills them on purpose
+	REFRESH_MS = 100, // pause between calls of inherited_read(); a call costs a hundredth of a short job
 };
 
 struct warm_server {
@@ -49,21 +49,21 @@ struct warm_server {
 	bool is_lost;       // the server has failed, and is to be closed
 };
 
-// What a process that this one starts would inherit.
+// What a process that fairpar starts now would inherit.
 struct inherited {
-	uint64_t hash;       // hash of all that is inherited: almost certainly another one if anything changes
+	uint64_t hash;       // hash of all that is inherited: any change almost certainly changes the hash
 	const char *refusal; // why a server that inherits this must not be started; static text, or NULL
 };
 
 // A shell in one context: umask, limits, niceness, ignored signals.
 struct warm_shell {
 	char *path;
-	struct context context;     // only umask, nofile, nice and ignored are set: what tells one shell from another
+	struct context context;     // only umask, nofile, nice and ignored are set: these tell one shell from another
 	struct warm_server *server; // or NULL
 	const char *why;            // reason why there will be no server; static text, or NULL
 	struct stat file;           // the file of the shell, as it was when the server was started
 	uint64_t inherited;         // inherited.hash when the server was started
-	unsigned executions;        // how many more executions until it gets a server
+	unsigned executions;        // how many more times the shell is executed before it gets a server
 	unsigned deaths;
 };
 
@@ -75,11 +75,11 @@ struct warm {
 	struct inherited inherited; // what a process started now would inherit, as read at `refreshed`
 	uint64_t refreshed;         // when `inherited` was read, by now_ns(); 0: not yet
 	struct starter starter;
-	const char *why;            // why the last job was no clone; NULL: it was one
+	const char *why;            // why the last job was no clone; NULL: it was a clone
 	struct buf report;
 };
 
-static const char not_asked[] = ""; // the job ran on another machine, or its shell was not executed often enough (WARM_AUTO)
+static const char not_asked[] = ""; // no server was asked: the job ran on another machine, or its shell was not executed often enough (WARM_AUTO)
 
 static const char *const unfit_texts[] = { // by enum warm_unfit
 	[WARM_FIT] = NULL,
@@ -109,7 +109,7 @@ static int object_open(void) {
 // Starts the shell, with the descriptors of its end of the socket and of the object. Returns 0, or -1 with errno.
 static int spawn_server(struct warm_server *server, const struct spawn_config *job, int socket, int object) {
 	char preload[64], variable[128], now[] = "LD_BIND_NOW=1";
-	char c[] = "-c", nothing[] = ":"; // if nothing stops the shell before main(), it does nothing
+	char c[] = "-c", nothing[] = ":"; // a shell that is not stopped before main() then does nothing
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=/proc/self/fd/%d", object);
 	snprintf(variable, sizeof(variable), "%s=%d %d %zu %d", SERVER_VARIABLE, socket, server->guardian->table_fd, sizeof(*server->guardian->table), object);
 	struct context context = {.umask = job->context->umask, .nofile = job->context->nofile, .nice = job->context->nice,
@@ -144,7 +144,7 @@ static bool read_reply(const struct warm_server *server, struct warm_reply *ret_
 	return read_some(server->socket, ret_reply, sizeof(*ret_reply)) == sizeof(*ret_reply);
 }
 
-// Kills the server, by its pidfd: if the run ends in a hurry, the server may have been reaped with the orphans.
+// Kills the server by its pidfd: if the run ends in a hurry, the server may have been reaped as an orphan, and its pid may be another process.
 static void server_kill(const struct warm_server *server) {
 	struct pidfd_entry entry = {.pid = server->pid, .pidfd = server->pidfd};
 	pidfd_set_signal(&(struct pidfd_set){.list = &entry, .n = 1}, SIGKILL);
@@ -177,7 +177,7 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 	struct warm_reply reply = {.kind = -1};
 	struct timeval timeout = {.tv_sec = ANSWER_S};
 	*server = (struct warm_server){.pidfd = -1, .socket = -1, .guardian = guardian};
-	// `object` is the lowest free descriptor: servers must not take the descriptors that starts of jobs need
+	// `object` was the lowest free descriptor; a high number means that servers would take descriptors that jobs need to start
 	bool is_tight = object >= 0 && (rlim_t)object >= job->world->nofile.rlim_cur / FDS_SHARE;
 	*ret_why = object < 0 ? "the system has no memfd_create()" : is_tight ? "few descriptors are free" : "there is no memory for a server";
 	if (object >= 0 && !is_tight && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0
@@ -197,7 +197,7 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 		bool answers = read_reply(server, &reply) && reply.kind == WARM_READY && (uint32_t)reply.value <= WARM_NO_LAYOUT;
 		*ret_why = answers ? unfit_texts[reply.value] : "its server does not answer";
 	}
-	// a wrapper that never called __libc_start_main() may have executed another shell: then that one answers, and it must not be cloned
+	// a wrapper without __libc_start_main() may have executed another shell, which then answers, but must not be cloned
 	char exe[32];
 	struct stat meant, answers;
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)server->pid);
@@ -311,14 +311,14 @@ static pid_t server_start(struct warm_server *server, const struct spawn_config 
 
 // ---- whether a shell can be a server ----
 
-// fork(2) and execve(2) name what a child inherits. Of that, other processes can set: limits (prlimit(2)), niceness and policy
-// (sched_setattr(2)), CPUs, I/O priority, timer slack, cgroups, and what the files of proc(5) read here say.
+// What a child inherits is named in fork(2) and execve(2). Other processes can change some of that: limits (prlimit(2)), niceness and policy
+// (sched_setattr(2)), CPUs, I/O priority, timer slack, cgroups, and the values in the files of proc(5) that are read here.
 
 enum {
 	CPU_WORDS = 128,     // of 64 CPUs each
-	SCHEDULING_WORDS = 8, // struct sched_attr has 7 (sched_setattr(2)); the kernel fills what it knows of
+	SCHEDULING_WORDS = 8, // struct sched_attr has 7 such words (sched_setattr(2)); the kernel fills the part that it knows
 	IOPRIO_PROCESS = 1,  // ioprio_get(2), IOPRIO_WHO_PROCESS: a thread; the C library has neither
-	PROCESSES_FEW = 512, // up to this limit, servers could take the processes that jobs need
+	PROCESSES_FEW = 512, // if at most so many processes are allowed, servers could take those that jobs need
 };
 
 // Returns why the file cannot be a server, or NULL. A static program, or a script's interpreter that executes another shell, would run and not stop.
@@ -362,11 +362,11 @@ const char *fitness_refusal_env(char *const *env) {
 
 // ---- what is inherited ----
 
-// Reads what a process would inherit that this thread started now. This takes some 30 system calls.
+// Reads what a process that this thread starts now would inherit. This takes some 30 system calls.
 static void inherited_read(struct inherited *ret) {
 	uint64_t scheduling[SCHEDULING_WORDS] = {0}, cpus[CPU_WORDS] = {0};
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	struct rlimit limits[RLIM_NLIMITS] = {0}; // what cannot be read stays 0
+	struct rlimit limits[RLIM_NLIMITS] = {0}; // a limit that cannot be read stays 0
 	for (int i = 0; i < RLIM_NLIMITS; ++i) {
 		(void)getrlimit(RLIMIT_OF(i), &limits[i]);
 	}
@@ -415,8 +415,8 @@ static struct warm_shell *find_shell(struct warm *warm, const struct spawn_confi
 	return oldest;
 }
 
-// Reads what jobs inherit now, unless that was read less than `max_age_ms` ago, as reading it for each job would cost too much. A clone has
-// the limits, niceness and so on that its server was started with; an executed job has the present ones: only if both are equal may a job be cloned.
+// Reads what jobs inherit now, unless that was read less than `max_age_ms` ago (reading it for each job would cost too much). A clone has the limits,
+// niceness and so on with which its server was started, an executed job the present ones: a job may be cloned only if both are equal.
 static void refresh_inherited(struct warm *warm, uint64_t max_age_ms) {
 	uint64_t now = now_ns();
 	if (!warm->refreshed || now - warm->refreshed >= max_age_ms * NS_PER_MS) {
@@ -454,7 +454,7 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 	if (!shell->server) {
 		shell->why = fitness_refusal(shell->path);
 		if (!shell->why) {
-			refresh_inherited(warm, 0); // read before the server starts, so that later changes are noticed
+			refresh_inherited(warm, 0); // reads this before the server starts, so that later changes are noticed
 			shell->inherited = warm->inherited.hash;
 			shell->server = server_open(job, warm->guardian, &shell->why);
 		}

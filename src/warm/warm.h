@@ -1,6 +1,6 @@
 // Warm shells: a shell that many jobs need is started once, and cloned for each of them.
 //
-// A cloned job is a process like any other, and a child of this one. Where cloning is impossible or fails, the shell is executed.
+// A cloned job is a process like any other, and a child of fairpar. Where cloning is impossible or fails, the shell is executed.
 
 #pragma once
 
@@ -38,6 +38,6 @@ extern const size_t server_so_size;
 // Returns why the shell at `path` cannot be cloned, in words (static text); NULL if its file shows no reason against it.
 const char *fitness_refusal(const char *path);
 
-// Returns why a job with this environment cannot be a clone, in words (static text); or NULL: it can. It cannot if the environment has a
-// variable for the dynamic linker or the allocator: these have read their variables before the cloning.
+// Returns why a job with this environment cannot be a clone, in words (static text); or NULL if it can. It cannot if a variable is meant for the
+// dynamic linker or the allocator: both have read their variables before the cloning.
 const char *fitness_refusal_env(char *const *env);

@@ -136,7 +136,7 @@ static bool is_run_start(const char *line, size_t len) {
 	return len >= sizeof(start) - 1 && memcmp(line, start, sizeof(start) - 1) == 0;
 }
 
-// Finds the last run in a file that several were appended to, and goes on reading at its first line. Returns 0, or -1 after a message.
+// Finds the last run in a file to which several runs were appended, and goes on reading at its first line. Returns 0, or -1 after a message.
 static int find_last_run(struct log_reader *reader) {
 	uint64_t found = 0, found_line = 0;
 	bool failed = false;
@@ -156,7 +156,7 @@ static int find_last_run(struct log_reader *reader) {
 
 // ---- the values of a line ----
 
-// Returns the value of the key whose name is `key` and then `end`; a value of kind JSON_NONE if the line has no such key.
+// Returns the value of the key whose name is `key` followed by `end`; a value of kind JSON_NONE if the line has no such key.
 static struct json_value *find(struct log_reader *reader, const char *key, const char *end) {
 	size_t len = strlen(key), end_len = strlen(end);
 	for (size_t i = 0; i < reader->json.n; ++i) {
@@ -184,7 +184,7 @@ static bool restore(struct log_reader *reader, struct json_value *value, struct 
 		return false;
 	}
 	if (exact->kind == JSON_STRING) {
-		char *to = (char *)exact->text; // in the line, which may be changed
+		char *to = (char *)exact->text; // the text is in the line, which may be changed
 		size_t n = base64_decode(to, exact->text, exact->len);
 		if (n == SIZE_MAX) {
 			set_error(reader, "\"%s_b64\" is no base64", key);
@@ -306,7 +306,7 @@ static uint64_t parse_date(const char *text) {
 	return (uint64_t)timegm(&tm) * 1000000000 + (uint64_t)ms * 1000000;
 }
 
-// ---- the table ----
+// ---- values read by the table log/events.def ----
 
 // Stores the number in a member of `size` bytes: an integer, an enum, a bool, or a pointer, which becomes NULL.
 static void store(void *member, size_t size, uint64_t number) {
@@ -379,7 +379,7 @@ static void publish_job_end(struct log_reader *reader, struct event *event) {
 		end->command_len = running->start.command_len;
 	}
 	reader->fn(reader->arg, event);
-	if (running && end->next == NEXT_RETRY) { // the job may end without another attempt
+	if (running && end->next == NEXT_RETRY) { // the job may end without another start, and that end needs these values, too
 		running_add(&reader->running, &running->start, event->at);
 	}
 }
@@ -437,7 +437,7 @@ static void read_line(struct log_reader *reader, char *line, size_t len) {
 	reader->error[0] = '\0';
 	if (reader->is_overlong) {
 		set_error(reader, "the line is longer than %d MiB", EVENTREAD_LINE_MAX >> 20);
-	} else if (memchr(line, '\0', len)) { // after a crash of the machine a file may have such bytes in place of lines
+	} else if (memchr(line, '\0', len)) { // after a crash of the machine a file may have NUL bytes in place of lines
 		set_error(reader, "NUL bytes");
 	} else if (json_read(&reader->json, line, len) != 0) {
 		set_error(reader, "%s", reader->json.error);

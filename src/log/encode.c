@@ -1,6 +1,6 @@
 // An event as a line of the log: JSON, in the form that fairpar-events(5) describes.
 //
-// Lines are made from the table log/events.def. Each start and end of a job makes one, so integers are written without printf(), which is slower.
+// Lines are made from the table log/events.def. Each start or end of a job makes a line, so integers are written without printf(), which is slower.
 
 #include "log/event_log.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-// ---- pieces ----
+// ---- numbers and times ----
 
 static void add_u64(struct buf *buf, uint64_t value) {
 	char digits[20], *end = digits + sizeof(digits), *at = end;
@@ -102,7 +102,7 @@ static void add_strings(struct buf *buf, const struct event_field *field, const 
 	}
 }
 
-// ---- the table ----
+// ---- values written by the table log/events.def ----
 
 // Reads the integer, enum, bool or pointer of that size. Of a pointer it matters only whether it is NULL.
 static uint64_t load(const void *member, size_t size) {

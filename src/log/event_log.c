@@ -33,7 +33,7 @@ struct event_log {
 	bool over;               // nothing is added any more
 	bool asleep;             // the thread sleeps
 	bool gone;               // the thread has ended
-	uint64_t moved;          // when the reader last took something, or nothing was left to take
+	uint64_t moved;          // when the reader last took bytes, or when there were last no bytes for it to take
 	struct buf written;      // used only by the thread that writes
 	bool has_thread;
 	thread thread;
@@ -49,7 +49,7 @@ int log_create(const char *path, bool keeps) {
 
 // ---- writing ----
 
-// Takes over what was added, with the lock held. The calling thread is now the one that writes.
+// Moves `added` to `written`, with the lock held. The calling thread is the one that writes from now on.
 static void take_added(struct event_log *log) {
 	struct buf lines = log->added;
 	log->added = log->written;
@@ -85,7 +85,7 @@ static void write_added(struct event_log *log) {
 	}
 }
 
-// ---- what a reader can hold up ----
+// ---- writing to a reader that may be slow ----
 
 // Waits for the reader and writes a piece. Returns the bytes written, which may be 0, or -1 after an error.
 static ssize_t write_piece(struct event_log *log, const char *lines, size_t len) {
@@ -149,7 +149,7 @@ static uint64_t give_up_time(const struct event_log *log) {
 	return end < limit ? end : limit;
 }
 
-// With the lock: waits while more than `limit` bytes are to be written and the reader takes some.
+// With the lock: waits while more than `limit` bytes are to be written, as long as the reader goes on taking bytes.
 static void wait_for_reader(struct event_log *log, size_t limit) {
 	while (log->added.len + log->writing > limit && !log->error) {
 		if (now_ns() >= give_up_time(log)) {
@@ -172,7 +172,7 @@ static void wake_thread(struct event_log *log, bool may_wait) {
 	}
 }
 
-// ---- the calls ----
+// ---- the functions of log/event_log.h ----
 
 static bool needs_thread(int fd) {
 	struct stat stat;

@@ -1,7 +1,7 @@
 // The log of events (--log): JSON Lines, written as the events happen.
 //
-// Each event is a line. event_log_flush() writes all lines so far, event_log_later() may leave a few for the next call: if
-// fairpar is killed, only these are lost, and those that a slow reader has not taken.
+// Each event is a line. event_log_flush() writes all lines so far; event_log_later() may leave a few lines for the next call. If
+// fairpar is killed, only these few lines are lost, and lines that a slow reader has not taken.
 //
 // A regular file is written by the threads that add events, one thread at a time, which writes all lines that were added
 // meanwhile. A pipe, a socket or a terminal, whose reader can hold up a write, is written by a thread of the log's own. Jobs wait
@@ -51,7 +51,7 @@ int event_log_later(struct event_log *log, unsigned most, bool *ret_left);
 // Returns the errno of the first failure to write, after which nothing more is written; or 0. ETIMEDOUT: the reader took nothing.
 int event_log_error(struct event_log *log);
 
-// Writes the rest, closes the descriptor and frees the log. *ret_lost (if not NULL): the number of lines that were not
+// Writes the lines that are left, closes the descriptor and frees the log. *ret_lost (if not NULL): the number of lines that were not
 // written. Returns 0, or -1 with errno if anything was lost since the start. With ETIMEDOUT, if the log's thread is stuck on
 // its reader, the log and the descriptor are left to that thread until the process ends.
 int event_log_close(struct event_log *log, uint64_t *ret_lost) FP_NODISCARD;
@@ -74,10 +74,10 @@ enum { EVENTREAD_LINE_MAX = 64 << 20 }; // bytes: enough for a command of 2 MiB 
 // to its end, and may have one run only. Slots and their numbers are at most 10^6, times at most 10^9 seconds. Since a log may
 // be damaged, events may be missing or out of order.
 //
-// Returns 0, or -1 if there is no log that can be read; some of its events may have been passed on then. Appends warnings
-// and errors to *messages, a line for each: "NAME:LINE: error: …".
+// Returns 0; or -1 if the log cannot be read or `fd` is no log, though some events may have been passed on before that was found.
+// Appends warnings and errors to *messages, a line for each: "NAME:LINE: error: …".
 int eventread(int fd, const char *name, event_fn *fn, void *arg, struct buf *messages) FP_NODISCARD;
 
-// Reads the log `fd` as eventread() does, and prints the messages if `with_messages`. Returns 0, or -1 if it is no log that can be
-// read, or a message could not be printed.
+// Reads the log `fd` as eventread() does, and prints the messages if `with_messages`. Returns 0, or -1 if the log cannot be read
+// or `fd` is no log, or if a message could not be printed.
 int log_read(int fd, const char *name, event_fn *on_event, void *arg, bool with_messages) FP_NODISCARD;

@@ -14,11 +14,11 @@ enum {
 
 // The C type of the member that holds a value, and the value's JSON: "as it is" is the member's own value.
 enum field_type {
-	FIELD_NUMBER,     // any integer or enum: as it is; a line with more than DETAIL is damaged
-	FIELD_INTEGER,    // int32_t: as it is; never read
+	FIELD_NUMBER,     // any integer or enum: as it is; a line with a number above DETAIL is damaged
+	FIELD_INTEGER,    // int32_t: as it is; never read back
 	FIELD_KILOBYTES,  // long, in KiB (getrusage(2): ru_maxrss): bytes
 	FIELD_EXIT,       // int, of a struct result: as it is; null if a signal ended the job or it never ran
-	FIELD_FLAG,       // bool: true; a false one is left out
+	FIELD_FLAG,       // bool: true; if the value is false, the key is left out
 	FIELD_NAME,       // any integer or enum: the name of DETAIL with that index; an unknown name is read as OTHERWISE
 	FIELD_SECONDS,    // uint64_t, nanoseconds: seconds
 	FIELD_TIMEVAL,    // struct timeval: seconds
@@ -65,7 +65,7 @@ struct event_field {
 #define C_BYTES const char *
 #define C_STRINGS const char *
 
-// The row as an initializer of a struct event_field.
+// A row of log/events.def as an initializer of a struct event_field.
 #define MEMBER_OF_EVENT(MEMBER) ((struct event *)0)->MEMBER
 #define EVENT_FIELD(KEY, TYPE, MEMBER, WRITTEN, OTHERWISE, ...) { \
 	.text = ",\"" KEY "\":", .key = KEY, \

@@ -206,7 +206,7 @@ static bool fits(const char *command, const char *marked, const char *logged) {
 	return found;
 }
 
-// Finds a row with that number and command, rather of a job that is done than of a failed one; or NULL. *ret_taken: some row has the number.
+// Finds a row with that number and command, if possible of a job that is done, not of a failed one; or NULL. *ret_taken: some row has the number.
 static struct resume_row *find_row(const struct resume *resume, uint64_t seq, const char *command, const char *marked, bool *ret_taken) {
 	struct resume_row *found = NULL;
 	size_t at = index_of(resume, NULL, seq);

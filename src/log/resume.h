@@ -27,9 +27,9 @@ enum resume_answer {
 	RESUME_DONE, // the job is done: its row is used up now
 };
 
-// Asks about the job with this number and command. `marked` is the command with another digit at each position whose digits may have
-// been others in the earlier run, such as that of {%}: at these positions any digits fit, but only in a row of the same number. If
-// there are no such positions, it is equal to `command`. To be called for jobs in about the order of their numbers. Not thread-safe.
+// Asks about the job with this number and command. At some positions of the command the digits may have been others in the earlier run, such as those
+// of {%}: `marked` is the command with another digit at each of these positions. There any digits fit, but only in a row of the same number. If there
+// are no such positions, `marked` is equal to `command`. To be called for jobs in about the order of their numbers. Not thread-safe.
 enum resume_answer resume_ask(struct resume *resume, uint64_t seq, const char *command, const char *marked);
 
 // Lists the jobs that failed, in the order of their numbers, for --retry-failed: returns their commands, which `resume` owns,

@@ -50,6 +50,6 @@ struct running_attempt *running_add(struct running_table *table, const struct ev
 		{&id->batch, strlen(id->batch)}, {&id->host, text_len(id->host)}, {&kept.start.command, start->command_len},
 	};
 	struct running_attempt *running = copy_with_texts(&kept, sizeof(kept), texts, sizeof(texts) / sizeof(texts[0]));
-	verify(tsearch(running, &table->tree, compare)); // it fails only if there is no memory
+	verify(tsearch(running, &table->tree, compare)); // tsearch() fails only if there is no memory
 	return running;
 }

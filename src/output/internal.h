@@ -63,7 +63,7 @@ struct stream {
 	struct tag_state tag;
 	char last;              // the newest byte
 	uint64_t bytes;         // how many bytes the job has written so far, without bytes that were lost or taken back
-	uint64_t mark;          // spool_reset() keeps so many bytes, counted from the first byte of the job
+	uint64_t mark;          // spool_reset() keeps this many bytes, counted from the first byte of the job
 	uint64_t mark_ready;    // how many of the `mark` bytes were written or ready at spool_mark(): a line ends there
 };
 
@@ -84,7 +84,7 @@ struct spool {
 	mutex lock;                 // protects `latest` and `recent`, which any thread may read
 	int latest;                 // the stream that was written last
 	struct buf recent[STREAMS]; // the last RECENT bytes of each stream, or up to twice as many; also bytes that are written already
-	bool has_turn;              // this job has the turn to write until it ends
+	bool has_turn;              // the job has the turn to write until the job ends
 	bool idle;                  // the job is between two attempts: other jobs do not wait for it to make room
 	bool lost;                  // nothing could hold the job's output: further output is discarded
 	bool beyond;                // the job has ended, and its block is held beyond config.spool_mem; under the lock of the writer
@@ -154,7 +154,7 @@ struct writer {
 
 	// used only by the thread that has the turn
 	struct spool *current;
-	char *scratch;           // PIECE_MAX bytes, for bytes read back
+	char *scratch;           // PIECE_MAX bytes of memory, for bytes that are read from the store's file
 	struct buf receipts;     // receipts of jobs whose output was written or gathered in the sinks
 };
 

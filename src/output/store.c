@@ -11,7 +11,7 @@
 
 enum {
 	PIECE_COST = 32,        // bytes of memory that a piece costs beside its own bytes
-	ROPE_MEM = 1024 * 1024, // a longer rope takes no more memory, which is left to the other ropes
+	ROPE_MEM = 1024 * 1024, // bytes; a longer rope takes no more memory, so that there is memory for other ropes
 };
 
 struct store *store_create(size_t bound, const char *dir) {

@@ -40,7 +40,7 @@ static void sink_fail(struct streams *streams, int stream, int error) {
 	streams->failed(streams->arg, stream, error);
 }
 
-// Waits until the descriptor takes bytes or has failed, which the next write will find out. After the time of write_limit(), marks the sink as dead.
+// Waits until the descriptor takes bytes or has failed (the next write finds that out). After the time limit (write_limit()) marks the sink as dead.
 static void wait_writable(struct streams *streams, int stream) {
 	if (write_wait(streams->sink[stream].fd) != 0) {
 		streams->gave_up = true;

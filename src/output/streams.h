@@ -28,7 +28,7 @@ struct streams {
 	char *gather;       // GATHER_SIZE bytes
 	size_t start, len;  // gathered bytes from start to len
 	int stream;         // the stream of the gathered bytes
-	uint64_t unread;    // how many bytes were discarded because nobody had read them by the time of write_limit()
+	uint64_t unread;    // how many bytes were discarded because nobody had read them by the time limit (write_limit())
 	bool gave_up;
 	struct buf shown;   // the tag as it is shown on a terminal
 };

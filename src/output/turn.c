@@ -11,7 +11,7 @@ enum {
 	QUOTA = 256 * 1024,         // bytes that a worker writes for other jobs before it hands the turn to the flusher
 	SPOOL_WORK = 2048,          // each job counts as so many bytes of the quota, in addition to its output
 	FLUSHER_STACK = 64 * 1024,
-	RECEIPTS_MAX = 16 * 1024,   // with so many bytes of receipts, the gathered output is written
+	RECEIPTS_MAX = 16 * 1024,   // once there are so many bytes of receipts, the gathered output is written
 };
 
 // ---- writing: only the thread that has the turn uses the sinks, `scratch` and `receipts`, and needs no lock for them
@@ -81,7 +81,7 @@ bool turn_write(struct writer *writer, struct spool *spool, bool wait) {
 	return true;
 }
 
-// Writes the output that is gathered in the sinks, and passes on the receipts of the jobs, whose output is all written then. Returns
+// Writes the output that is gathered in the sinks, and then passes on the receipts of the jobs whose output is all written. Returns
 // false if a write would block.
 static bool turn_flush(struct writer *writer, bool wait) {
 	if (!streams_flush(&writer->streams, wait)) {

@@ -135,7 +135,7 @@ void writer_skip(struct writer *writer, struct output_queue *queue, uint64_t ord
 	turn_pump(writer);
 }
 
-// ---- the whole
+// ---- the writer itself
 
 struct writer *writer_create(const struct writer_config *config) {
 	struct writer *writer = NEW(struct writer);

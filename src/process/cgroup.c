@@ -65,7 +65,7 @@ static bool control_has(const struct cgroup_root *root, const char *path, const 
 	return word_is_in(text.data, word, strlen(word));
 }
 
-// ---- the leaf ----
+// ---- the leaf: the group to which this process moves ----
 
 // Returns whether the group holds only this process and its descendants. Processes of other pid namespaces show as pid 0.
 static bool holds_ours_alone(const struct cgroup_root *root) {
@@ -114,7 +114,7 @@ static int move_to_leaf(struct cgroup_root *root) {
 	return -1;
 }
 
-// ---- the root ----
+// ---- the root: the group below which the jobs' groups are made ----
 
 // Removes the groups that killed fairpars have left, unless processes are still in them. If a job in such a group was a fairpar that
 // was killed, too, its groups are inside, and are removed first.
@@ -179,7 +179,7 @@ void cgroup_root_close(struct cgroup_root *root) {
 	fd_close(&root->fd);
 }
 
-// ---- a group ----
+// ---- the group of one job ----
 
 static void remove_empty(const struct cgroup_root *root, const struct cgroup *group) {
 	unlinkat(root->fd, group_file(group->number, ""), AT_REMOVEDIR);

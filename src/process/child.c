@@ -36,7 +36,7 @@ struct child {
 	int paused[STREAM_ERR + 1]; // descriptors of the streams that are not read until ROOM is readable, or -1
 	uint64_t time_due;          // when to call children_time_out(), or TIME_NEVER
 	uint64_t stop_due;          // when to look whether the terminal has stopped the child, or TIME_NEVER
-	uint64_t linger_until;      // until when to wait for the rest of the group of a child that was made to end and is a zombie; 0: no such wait yet
+	uint64_t linger_until;      // until when to wait for the rest of its group, once a child that was made to end is a zombie; 0: no such wait yet
 };
 
 enum { END = STREAM_ERR + 1, IN, MORE, ROOM };

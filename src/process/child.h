@@ -3,9 +3,9 @@
 // Its states:
 //   STARTING -> RUNNING | SPAWN_ERROR       RUNNING -> ENDING (timeout, cancel, want of memory) | EXITED
 //   ENDING -> EXITED                        EXITED -> DRAINED (DRAIN_GRACE_MS later at most)
-// A worker runs one child at a time, start to end, in child_run(); it waits for exactly that pid. Other threads only
-// see the table of running children, under its lock, where an entry is valid until just before the pid is reaped, so
-// no signal ever reaches a recycled pid.
+// A worker runs one child at a time, from start to end, in child_run(), and waits for exactly that pid. Other threads only see
+// the table of running children, under its lock. A child leaves the table just before its pid is reaped: so no signal ever
+// reaches another process that has got the pid since.
 
 #pragma once
 
@@ -43,7 +43,7 @@ uint64_t term_seq_length(const struct term_seq *seq);
 
 // Makes the table, and makes this process the subreaper of its descendants (prctl(2)). Called after signals_open() and
 // context_raise_nofile(). Copies `seq`; NULL: TERM_SEQ_DEFAULT. `context` (or NULL): its environment, which all jobs inherit, gets a
-// variable with a random value, the cookie, by which processes are found that the jobs have left behind (process/guardian.h). `wake_fd` (or -1)
+// variable with a random value, the cookie; by it the processes that jobs have left behind are found (process/guardian.h). `wake_fd` (or -1)
 // wakes the event loop (wakeup_post()) when guardian_fd() has changed, or when the end of a child begins. If this process ends by diag_die(), the
 // children are killed. The caller owns the table.
 struct children *children_create(const struct term_seq *seq, struct context *context, int wake_fd);
@@ -77,7 +77,7 @@ void children_kill(struct children *children);
 // Sends each child that is being ended the signals of the sequence that are due by now. Returns when to call this again, or TIME_NEVER.
 uint64_t children_term_step(struct children *children, uint64_t now);
 
-// Sends SIGKILL to all groups, without a lock, and async-signal-safe.
+// Sends SIGKILL to the groups of all running children. Takes no lock, and is async-signal-safe.
 void children_kill_unlocked(void);
 
 // ---- orphans ----
@@ -92,12 +92,12 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd);
 // To be called when SIGCHLD was reported, before children_reap_orphans().
 void children_note_sigchld(struct children *children);
 
-// Sends SIGKILL to the processes that the jobs have left behind, also outside of their groups (setsid, daemons): they have become children
-// of this process. If the last step of the sequence was sent to a job, also to all processes with the cookie. Called at the end of an
-// interrupted run, after the last child was reaped.
+// Sends SIGKILL to the processes that the jobs have left behind, also to those that have left the group of their job (setsid, daemons): all of them
+// have become children of this process. If a job was sent the last step of the sequence, sends SIGKILL to all processes with the cookie, too. Called
+// at the end of an interrupted run, after the last child was reaped.
 void children_kill_orphans(struct children *children);
 
-// Sends SIGKILL to all processes with the cookie, running jobs too: the last thing before this process dies.
+// Sends SIGKILL to all processes with the cookie, running jobs too. Called last, right before this process dies.
 void children_kill_with_cookie(struct children *children);
 
 // ---- looking at the running children ----
@@ -116,7 +116,7 @@ struct child_view {
 // call, unless children_suspend_young() has stopped it.
 void children_each(struct children *children, bool stopped_only, void (*fn)(void *arg, const struct child_view *), void *arg);
 
-// ---- for some children and not all; from the event loop ----
+// ---- single children, and their number; called from the event loop unless a comment says otherwise ----
 
 // For want of memory, begins to end the youngest running child that is neither a clean-up command nor being ended already: the
 // child's result is OUTCOME_SIGNAL with out_of_memory. Returns its label (the caller frees), or NULL if there is no such child.
@@ -175,24 +175,24 @@ void child_views_take(struct child_view *views, size_t n, void (*fn)(void *arg, 
 
 struct memory_claim;
 struct child_config {
-	const char *path;            // path of the program's file; $PATH is not searched any more
+	const char *path;            // path of the program's file; $PATH is not searched
 	char *const *argv;           // NULL-terminated
 	char *const *env;            // NULL-terminated
 	const struct context *context;
-	int stdin_fd;                // becomes the child's descriptor 0; -1: /dev/null does
+	int stdin_fd;                // becomes the child's descriptor 0; -1: /dev/null becomes it
 	const struct stdin_writer *stdin_writer; // fills a pipe that is the child's stdin in place of stdin_fd; or NULL
 	const struct output_reader *output_reader; // NULL: stdout and stderr are those of fairpar (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
-	uint64_t memory;             // bytes that the child needs (process/memory.h): its cgroup's limit, or what must be available first; 0: none
-	struct memory_claim *claim;  // its claim on memory, or NULL. child_run() opens it, unless it is open, and closes it
+	uint64_t memory;             // bytes that the child needs (process/memory.h): its cgroup's limit, or what must be available at the start; 0: none
+	struct memory_claim *claim;  // the child's claim on memory, or NULL. child_run() opens the claim, unless it is open already, and closes it
 	const char *label;           // for listings; borrowed during the call
-	bool takes_no_slot;          // it runs without a slot
+	bool takes_no_slot;          // the child runs without a slot
 	const void *origin;          // tells this child from others in children_cancel() and similar calls; only compared, never dereferenced
-	bool cleanup;                // a clean-up command: children_terminate() neither ends nor refuses it, only children_kill() does
+	bool cleanup;                // a clean-up command: children_terminate() neither ends nor refuses it, but children_kill() does both
 	const char *unlink_path;     // absolute path of a file that the child makes, to be unlinked if fairpar is killed before the child's end; or NULL
 	bool forks;                  // the child is likely to have children of its own, as a shell has: the guardian is started before it
 	bool own_group;              // the child gets a process group of its own; jobs of `fairpar --xargs` get none
-	bool foreground;             // its process group becomes the foreground group of the terminal stdin_fd
+	bool foreground;             // the child's process group becomes the foreground group of the terminal stdin_fd
 	void *stack_top;             // the stack of the calling worker, from spawn_stack_create()
 	const struct starter *starter; // the calling worker's starter, which starts the child; NULL: spawn() starts it
 	// `started` is called on the calling thread once the child runs, with the time of its start (now_ns()); or it is NULL.
@@ -200,17 +200,17 @@ struct child_config {
 	void *started_arg;
 };
 
-// Returns the flag that is set once no more children are started: clean-up commands if `cleanup`, else all other children. Borrowed.
+// Returns the flag (borrowed) that is set when no more children may start: with `cleanup` no more clean-up commands, else no more other children.
 const atomic_bool *children_refusal(const struct children *children, bool cleanup);
 
-// Runs one child from start to end on the calling thread, in which all signals must be blocked. If the start fails for lack of processes,
-// memory or descriptors (EAGAIN, ENOMEM, EMFILE, ENFILE), tries again when another child ends, and after growing pauses. Gives up, with
-// OUTCOME_SPAWN_ERROR, only after up to 10 s in which no other child ran. At its timeout, or after children_terminate(), the child's whole
-// group gets the signals of the sequence, one after another; processes of the group that outlive the child get the remaining signals.
-// Once the first of these signals was sent, the outcome is OUTCOME_TIMEOUT or OUTCOME_CANCELLED, whatever the child's exit status. A child
-// with `memory` may wait for it before it starts. children_terminate() ends both waits; a child that is refused then has the outcome
-// OUTCOME_CANCELLED, and start and end 0. Fills *ret_result, and *ret_error when the outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor
-// and no child behind.
+// Runs one child from start to end on the calling thread, in which all signals must be blocked. If the start fails for lack of
+// processes, memory or descriptors (EAGAIN, ENOMEM, EMFILE, ENFILE), tries again when another child ends, and after growing pauses;
+// gives up, with OUTCOME_SPAWN_ERROR, after up to 10 s in which no other child has run. At its timeout, or after children_terminate(),
+// the child's whole group gets the signals of the sequence, one after another; processes of the group that outlive the child get the
+// remaining signals. Once the first of these signals was sent, the outcome is OUTCOME_TIMEOUT or OUTCOME_CANCELLED, whatever the
+// child's exit status. A child that needs `memory` may have to wait for it before the start. children_terminate() ends this wait, and
+// the wait for another try; a child that is refused in this way has the outcome OUTCOME_CANCELLED, and start and end 0. Fills
+// *ret_result, and *ret_error when the outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor and no child behind.
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error);
 
@@ -227,7 +227,7 @@ struct stdin_writer {
 	void *arg;
 };
 
-// To be called after poll(): writes what can be written. `to` is our end of the pipe, with events POLLOUT at first; it is closed
+// To be called after poll(): writes what can be written. `to` is our end of the pipe, with events POLLOUT at first; our end is closed
 // when the writer has no more, or when the other end is closed. `more`->fd becomes more_fd while the writer has nothing to write now
 // and poll() has to wait for more, else -1.
 void stdin_pipe_fill(const struct stdin_writer *writer, struct pollfd *to, struct pollfd *more);

@@ -23,7 +23,7 @@ enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, BACKOFF_S = 10, OWN_BACKOFF_S = 1
 // The table for children_kill_unlocked(), which is called without an argument on a dying thread.
 static _Atomic(struct group_table *) last_table;
 
-// ---- the sequence ----
+// ---- the sequence of signals that ends a job ----
 
 // Parses a signal and the pause after it, with the commas behind them.
 static int parse_step(const char **at, struct term_seq *seq, const char **ret_error) {
@@ -92,7 +92,7 @@ uint64_t term_seq_length(const struct term_seq *seq) {
 	return length;
 }
 
-// ---- the table ----
+// ---- the table of running children ----
 
 static void set_cookie(struct children *children, struct context *context) {
 	uint64_t bits[2];
@@ -341,7 +341,7 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 		&& !(is_alone && error == EAGAIN && proctree_fills_limit());
 	backoff->pause = backoff->pause ? backoff->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
 	if (backoff->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
-		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // no longer, as nothing tells this process when other programs end processes
+		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // no longer pause, as nothing tells this process when other programs end processes
 	}
 	if (useful && alone_for >= NS_PER_S && !atomic_exchange(&children->has_reported, true)) {
 		diag_note("cannot start a process yet: %s%s", strerror(error), error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "");
@@ -446,7 +446,7 @@ uint64_t children_term_step(struct children *children, uint64_t now) {
 	return next;
 }
 
-// ---- some children and not all ----
+// ---- single children, and their number ----
 
 char *children_evict_youngest(struct children *children) {
 	char *label = NULL;
@@ -607,7 +607,7 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 }
 
 void children_kill_orphans(struct children *children) {
-	uint64_t deadline = now_ns() + ORPHANS_S * NS_PER_S; // an orphan in an uninterruptible sleep does not die: it is not waited for longer
+	uint64_t deadline = now_ns() + ORPHANS_S * NS_PER_S; // an orphan in an uninterruptible sleep does not die: the wait for it ends then
 	pid_t guardian = atomic_load_acquire(&children->guardian.pid);
 	bool found;
 	do {

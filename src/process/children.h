@@ -6,7 +6,7 @@
 //      rule: it unlists the child, and only then calls wait4().
 // [C2] Only groups of listed entries are signalled: under the lock, or by the child's own worker, as no other thread unlists
 //      the child. The guardian and children_kill_unlocked() read the table without the lock; for them [C1] is enough.
-// [C3] Once termination has begun, every child is ended: those that are listed by then, and each later one by children_list().
+// [C3] Once termination has begun, every child is ended: those listed by then at once, and children_list() ends those listed later.
 //      For clean-up commands termination begins with children_kill().
 
 #pragma once
@@ -28,13 +28,13 @@ struct running_child {
 	uint64_t number;   // the number of this start, counted from 0 in the run
 	pid_t pid;
 	const struct child_config *config;
-	unsigned slot;     // the index of its entry in the guardian's table
+	unsigned slot;     // the index of the child's entry in the guardian's table
 	enum kill_mark marked; // why the child is being ended; not set after its end. `marked` to `left_group`: under the lock
-	unsigned step;     // if it is marked: the step of the sequence that was sent last
-	uint64_t step_due; // if it is marked: when the next step is due
-	struct pidfd_set left_group; // if its time is up: its descendants outside of its group
-	bool suspended;    // children_suspend_young() has stopped it; under the lock
-	bool waits;        // it waits for other jobs (children_set_waiting()); under the lock
+	unsigned step;     // if the child is marked: the step of the sequence that was sent last
+	uint64_t step_due; // if the child is marked: when the next step is due
+	struct pidfd_set left_group; // if the time of the child is up: its descendants outside of its group
+	bool suspended;    // children_suspend_young() has stopped the child; under the lock
+	bool waits;        // its job waits for other jobs (children_set_waiting()); under the lock
 	uint64_t stopped;  // the value of children.stopped when this child was listed
 	uint64_t start;
 };

@@ -111,7 +111,7 @@ struct context *context_ref(struct context *context) {
 }
 
 void context_unref(struct context *context) {
-	// acquire and release: the freeing thread sees what the others did with the context before their own unref
+	// acquire and release: the thread that frees the context sees what other threads did with it before they dropped their references
 	if (!context || atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) > 1) {
 		return;
 	}

@@ -22,17 +22,17 @@ struct context {
 	char *cwd;                 // directory of the job, owned, or NULL: that of the process
 	char **env;                // NULL-terminated, owned: array and strings are one allocation; NULL after context_derive()
 	mode_t umask;              // umask of the job; (mode_t)-1: that of the process
-	struct rlimit nofile;      // the limit of descriptors that the caller had: fairpar raises its own soft limit
+	struct rlimit nofile;      // the limit of descriptors with which fairpar was started: fairpar then raises its own soft limit
 	struct rlimit *limits;     // the job's limits, by resource, owned; NULL: the job has those of the process
 	unsigned nlimits;
 	int closed;                // the standard streams that were closed when fairpar began, as a bit set (fds_sanitize())
 	int nice;                  // added to the niceness of the process (--nice)
-	sigset_t mask;             // signal mask as the caller had it
-	sigset_t ignored;          // signals that the caller ignored: stay ignored in jobs
+	sigset_t mask;             // the signal mask with which fairpar was started
+	sigset_t ignored;          // signals that were ignored when fairpar was started: they stay ignored in jobs
 };
 
-// Returns the context of this process. Called once, early in main(), before this process changes anything that a context holds, as jobs
-// get what it finds. The caller owns the one reference.
+// Returns the context of this process, for jobs. Called once, early in main(), before this process changes anything that a
+// context holds. The caller owns the one reference.
 struct context *context_capture(void);
 
 // Environments are lists of "NAME=VALUE" with NULL at their end.

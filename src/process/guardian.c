@@ -33,7 +33,7 @@ static off_t path_offset(unsigned entry) {
 	return PATHS_AT + (off_t)entry * PATH_MAX;
 }
 
-// ---- the table ----
+// ---- the table of running groups ----
 
 static struct group_table *table_map(int fd) {
 	if (fd >= 0) {
@@ -136,7 +136,7 @@ void guardian_revive(struct guardian *guardian) {
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
 	}
 	close(atomic_exchange(&guardian->pipe_fd, -1));
-	if (++guardian->nrevived <= MOST_REVIVALS) { // if it dies more often than that, somebody kills it on purpose
+	if (++guardian->nrevived <= MOST_REVIVALS) { // if the guardian dies more often than that, somebody kills it on purpose
 		atomic_store_relaxed(&guardian->is_tried, false);
 		guardian_start(guardian);
 	}
@@ -233,7 +233,7 @@ static void end_all(struct group_table *table, int table_fd) {
 	for (const char *path = buf_str(&paths), *end = path + paths.len; path < end; path += strlen(path) + 1) {
 		struct stat st;
 		if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-			(void)!unlink(path); // nobody is left to be told
+			(void)!unlink(path); // nobody is left who could be told of a failure
 		}
 	}
 }

@@ -1,13 +1,13 @@
 // The guardian: a process that ends the jobs of a fairpar that was killed.
 //
 // A parent-death signal reaches only the direct child, so after a SIGKILL of fairpar the rest of a job's group would run on. The
-// guardian holds one end of a pipe whose other end only fairpar has, and shares the table of running groups with fairpar. When the
-// pipe ends and fairpar has not said goodbye, the guardian sends TERM, and 300 ms later KILL, until none is left, to all groups in
-// the table, to the descendants of jobs without a group of their own, and to all processes with the run's cookie in their environment
-// (these may have left their group: setsid, timeout, set -m). Then it unlinks the files that jobs were making (guardian_set_path()).
-// The guardian is started when a job has lived long enough to be worth it, and again if it was killed. It is a fresh program image
-// in a session of its own: it holds nothing of the caller's (no streams, no directory, no terminal), so it keeps nobody's `| cat`
-// open.
+// guardian holds one end of a pipe whose other end only fairpar has, and shares the table of running groups with fairpar. When
+// the pipe ends and fairpar has not said goodbye, the guardian sends TERM, and 300 ms later KILL, to all groups in the table, to
+// the descendants of jobs without a group of their own, and to all processes with the run's cookie in their environment (these
+// may have left their group: setsid, timeout, set -m). Then it unlinks the files that jobs were making (guardian_set_path()). The
+// guardian is started once a job has run for some time, as shorter jobs are not worth the cost, and again if it was killed. It is
+// a fresh program image in a session of its own, and holds nothing of the caller's (no streams, no directory, no terminal): so in
+// `fairpar … | cat`, cat sees the end of its input when fairpar has ended.
 
 #pragma once
 
@@ -31,7 +31,7 @@ enum { COOKIE_BYTES = 192 };
 // Tokens of a jobserver (slots/jobserver.h) that fairpar holds: if fairpar is killed, its guardian writes them back.
 enum { TOKENS_MOST = 4096 };
 struct held_tokens {
-	atomic_uint n;                  // raised before a token is read, so at most one too many is written back
+	atomic_uint n;                  // raised before a token is read: so the guardian writes back at most one token too many
 	char bytes[TOKENS_MOST];
 };
 
@@ -53,20 +53,20 @@ struct guardian {
 	struct group_table *table; // the groups that this process runs; shared with the guardian if table_fd >= 0
 	int table_fd;              // memory that holds the table; -1: there can be no guardian
 	atomic_int pipe_fd;        // the write end of the guardian's pipe, or -1; POLLERR on it: the guardian has died
-	unsigned nrevived;         // how often it was started again
+	unsigned nrevived;         // how often the guardian was started again
 	atomic_bool is_tried;      // a start was tried, or there is to be no guardian
-	_Atomic(pid_t) pid;        // 0 until it runs
+	_Atomic(pid_t) pid;        // the guardian's pid; 0 until it runs
 };
 
 // Sets the file that the guardian unlinks once it has ended the group of this entry; NULL: no file. To be called before the entry
-// is listed, and with NULL before another child can get the entry. Nothing is guarded if the path has PATH_MAX bytes or more, or
+// is listed, and with NULL before another child can get the entry. The guardian unlinks no file if the path has PATH_MAX bytes or more, or
 // the table is not shared. Each entry is written by one thread at a time.
 void guardian_set_path(const struct guardian *guardian, unsigned entry, const char *path);
 
 // Makes the table. Never fails: if no shared table can be had, there is no guardian.
 void guardian_init(struct guardian *guardian);
 
-// Makes this run have no guardian, which under a tight limit of processes would take the place of a job. Called before the first start.
+// Makes this run have no guardian: under a tight limit of processes the guardian would take the place of a job. Called before the first start.
 void guardian_forgo(struct guardian *guardian);
 
 // Has the guardian unlink the file if this process is killed. Called for two files at most. The path is copied, and shorter than
@@ -92,7 +92,7 @@ enum guardian_fd {
 // thread.
 void guardian_keep(enum guardian_fd which, int fd);
 
-// As guardian_keep(), but also kills the running guardian, which lacks `fd`: guardian_revive() follows. From the event loop's thread.
+// As guardian_keep(), but also kills the running guardian, which lacks `fd`; guardian_revive() then starts another one. From the event loop's thread.
 void guardian_keep_from_now(struct guardian *guardian, enum guardian_fd which, int fd);
 
 // Starts the guardian, unless a start was tried before. Returns at once if another thread is starting it. From any thread.

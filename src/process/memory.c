@@ -1,4 +1,4 @@
-// Holds jobs back until there is memory for them: for their declared need, or for the one that their batch has shown.
+// Holds jobs back until there is memory for them: for the need that they declare, or that the earlier jobs of their batch have shown.
 
 #include "process/memory.h"
 
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum {
-	KNOWN = 3,           // how many jobs of a batch must have ended before the need of the others is known
+	KNOWN = 3,           // how many jobs of a batch must have ended before the need of its other jobs is known
 	OTHERS_PART = 20,    // one part in 20 of the memory is left to other programs by jobs that do not declare their need
 	FRESH_MS = 250,      // how long a reading is used; jobs that start meanwhile count as if they had used nothing yet
 	WANT_SAMPLE_MS = 10, // the least pause between two looks at the running jobs
@@ -56,7 +56,7 @@ int memory_share(struct memory *memory, const char *path) {
 	return memory->ledger ? 0 : -1;
 }
 
-// ---- what there is ----
+// ---- how much memory is available ----
 
 bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) {
 	uint64_t kb;
@@ -104,7 +104,7 @@ const char *memory_show(uint64_t bytes) {
 	return text;
 }
 
-// ---- what a job is to need ----
+// ---- how much memory a job is expected to need ----
 
 bool memory_learned_holds_back(const struct memory_learned *learned, unsigned running) {
 	return learned->ended < KNOWN && running >> learned->ended > 0;
@@ -169,7 +169,7 @@ static void publish(struct memory *memory) {
 	memory_ledger_publish(memory->ledger, &entry);
 }
 
-// ---- the rule ----
+// ---- whether a job may start ----
 
 // Adds the claim's job to the number of admitted jobs that do not wait (`change` is 1), or subtracts it (-1).
 static void count(struct memory *memory, const struct memory_claim *claim, int change) {
@@ -196,7 +196,7 @@ static bool is_awaited(const struct memory_claim *claim) {
 	return claim->awaited && atomic_load_relaxed(claim->awaited);
 }
 
-// Returns whether no job has run for ALONE_MS: then a job may start alone even if no other one awaits it.
+// Returns whether no job has run for ALONE_MS: then a job may start alone even if no other job awaits it.
 static bool is_due(const struct memory *memory) {
 	return memory->nadmitted == 0 && now_ns() >= memory->alone_due;
 }
@@ -273,13 +273,13 @@ static bool consider(struct memory *memory, const struct memory_claim *claim, ui
 	memory->tried = claim;
 	publish(memory);
 	bool may = has_room(memory, claim, ret_again);
-	memory->tried = may ? claim : NULL; // the ledger includes the claim as the tried one until it is admitted
+	memory->tried = may ? claim : NULL; // the ledger includes the claim as the tried one until the claim is admitted
 	memory->wants = may || !memory->ledger ? 0 : need_of(claim);
 	publish(memory);
 	return may;
 }
 
-// ---- the wait ----
+// ---- waiting for memory ----
 
 // Must the claim wait until more is known of its batch? Jobs of the batch that wait for other jobs count as running, unless the claim is awaited.
 static bool is_held_back(const struct memory *memory, const struct memory_claim *claim) {
@@ -315,7 +315,7 @@ static void begin(struct memory *memory, struct memory_claim *claim) {
 	count(memory, claim, 1);
 }
 
-// Waits for the claim's turn and for its memory. Returns false if refused.
+// Waits for the claim's turn and for its memory. Returns false if `refusal` is set.
 static bool admit(struct memory *memory, struct memory_claim *claim, const atomic_bool *refusal) {
 	list_push_back(&memory->waiting, &claim->link);
 	while (!claim->is_admitted && !atomic_load_acquire(refusal)) { // pairs with the store of begin_termination()
@@ -374,7 +374,7 @@ void memory_wake(struct memory *memory) {
 	note_change(memory);
 }
 
-// ---- by a cgroup, or by waiting alone ----
+// ---- whether a need is enforced by a cgroup, or jobs only wait ----
 
 // Says that jobs get no cgroups, and the cause if the user asked for them.
 static void report_admission(const struct memory *memory, const char *cause) {
@@ -523,7 +523,7 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 
 // The files that have the figures of a version of cgroups.
 static const struct memory_files {
-	const char *controller;           // NULL: v2
+	const char *controller;           // the controller of v1; NULL: the version is v2
 	const char *limit, *used, *cache; // `limit` and `used` are files, `cache` is the name of a line of memory.stat
 	const char *kills;                // the file with the line oom_kill
 } versions[] = {
@@ -575,7 +575,7 @@ struct memory_room memory_room_observe(const char *root) {
 enum { ENTRIES = 4096, ANCESTORS = 64, PID_BITS = 22 }; // PID_MAX_LIMIT is 2^22 (proc(5))
 
 struct shared_entry {
-	atomic_uint_least64_t key;   // the process: its start, in ticks, and its pid; 0: none
+	atomic_uint_least64_t key;   // names the process, by its start in ticks and its pid; 0: no process
 	atomic_uint_least64_t reserved, unknown, need, wants;
 	atomic_uint_least64_t since; // when the process began to wait: now_ns() time, the same for all processes
 };
@@ -707,6 +707,6 @@ struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t u
 		others.bytes += (needs > has ? needs - has : 0) + (is_behind(ledger->own, entry) ? atomic_load(&entry->wants) : 0);
 		others.has_jobs = true;
 	}
-	others.has_jobs = others.has_jobs && !is_below; // in another one's job, this process may start a job alone: that job waits for it
+	others.has_jobs = others.has_jobs && !is_below; // in a job of another fairpar a job may start alone, as the outer job only waits for it
 	return others;
 }

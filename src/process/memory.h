@@ -5,9 +5,9 @@
 // served. A job with a declared need may also wait for memory that other programs use; if it needs more than the machine has, it runs
 // alone.
 //
-// The learned need is the most that one of the last 50 jobs of the batch had, and an eighth more. Until three jobs of the batch have
-// ended, it runs one, two, then four jobs at once, while jobs of other batches may start before its next ones. A part of the memory is
-// left to other programs. A job with a learned need always starts if no other job runs.
+// The learned need is the most memory that any of the last 50 jobs of the batch had, and an eighth more. As long as none, one or two jobs of the
+// batch have ended, at most one, two or four of its jobs run at once; meanwhile jobs of other batches may start before its next jobs. A part of the
+// memory is left to other programs. A job with a learned need always starts if no other job runs.
 
 #pragma once
 
@@ -50,13 +50,13 @@ struct memory {
 	struct list waiting;    // claims that wait, in the order in which they came; the thread of each decides whether it is admitted
 	struct list admitted;   // claims of jobs that run, are about to start, or wait for other jobs
 	size_t nadmitted, nsuspended; // number of admitted jobs: those that do not wait for other jobs, and those that do
-	uint64_t alone_due;     // if nadmitted is 0: from this time on (now_ns()) a job may start alone even if no other one awaits it
+	uint64_t alone_due;     // if nadmitted is 0: from this time on (now_ns()) a job may start alone even if no other job awaits it
 	struct memory_ledger *ledger; // shared with the fairpars that share slots, or NULL
-	const struct memory_claim *tried; // the claim that is being decided, or NULL; this process's entry in the ledger includes it already
+	const struct memory_claim *tried; // the claim that is being decided, or NULL; this process's entry in the ledger includes that claim
 	uint64_t wants;         // bytes that the claim which was decided last needs and did not find, or 0; 0 without a ledger
 	uint64_t available, total; // bytes as read last; 0: not read yet
 	uint64_t fresh_until;   // now_ns() time: `available` and `total` are read again after it
-	uint64_t kills;         // kills for want of memory that are accounted for: those before the first claim that learns, and those of known jobs
+	uint64_t kills;         // the memory_room.kills known already: those before the first claim that learns, and one for each job found killed
 	bool counts_kills;      // `kills` is set: a claim that learns was opened
 	uint64_t want_due;      // now_ns() time before which the memory of the running jobs is not sampled again
 };
@@ -68,16 +68,16 @@ struct memory_claim {
 	uint64_t expected;  // the most bytes that any job of the batch had used before this job started
 	const char *label;  // the job's label, for messages; borrowed
 	const void *origin; // child_config.origin, for memory_set_waiting(). Set by the caller
-	const atomic_bool *awaited; // NULL, or true while another job waits for this one, which then goes before others. Set by the caller
+	const atomic_bool *awaited; // NULL, or true while another job waits for this job, which then starts before others. Set by the caller
 	// Called once, without a lock, if the claim has to wait, with the bytes that it needs (0: not known yet); or NULL. Set by the caller
 	void (*waits)(void *arg, uint64_t bytes);
 	void *waits_arg;
 	struct list link;
 	bool is_open;       // between memory_claim_open() and memory_claim_close()
-	bool starts_alone;  // the job may start if no other one runs, however little is available
+	bool starts_alone;  // the job may start if no other job runs, however little is available
 	bool is_admitted;   // the claim is in memory.admitted, or about to be
 	bool is_waiting;    // the claim is admitted, and its job waits for other jobs
-	pid_t pid;          // 0 until it runs
+	pid_t pid;          // pid of the job's process; 0 until it runs
 	struct cgroup group;
 };
 
@@ -149,7 +149,7 @@ struct memory_room {
 // before /proc/self and the mounts found there: "" except in tests. What cannot be read sets no limit.
 struct memory_room memory_room_observe(const char *root);
 
-// ---- figures
+// ---- reading and showing numbers of bytes
 
 // Returns the number of bytes in the form "1.5G". The text stays valid during one further call on this thread.
 const char *memory_show(uint64_t bytes);
@@ -175,12 +175,12 @@ struct memory_entry {
 void memory_ledger_publish(struct memory_ledger *ledger, const struct memory_entry *entry);
 
 struct memory_others {
-	uint64_t bytes;      // bytes that the jobs of the others need and do not have yet
+	uint64_t bytes;      // bytes that the jobs of the other fairpars need and do not have yet
 	uint64_t need;       // bytes that the largest of their jobs needs
 	bool has_jobs;       // others have jobs, or wait before this process: only a job that fits starts. False if this process runs in a job of theirs
 };
 
-// Sums up the entries of the other processes, but not of those in whose jobs this one runs, as such a job only waits. `unknown`: the need of each
+// Sums up the entries of the other processes, but not of those in whose jobs this process runs, as these jobs only wait. `unknown`: the need of each
 // job whose need is not known; 0: it is that of the largest job. With `samples` the memory that the others have is subtracted, which takes some
 // system calls for each of their processes; else all that they have reserved counts. Without a ledger (NULL) there are no others.
 struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t unknown, bool samples);

@@ -16,7 +16,7 @@ int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
 // the text, within *text and writable; "" if the file cannot be read.
 char *proc_read_below(const char *dir, const char *path, struct buf *text);
 
-// Gets the number N in the line "NAME N" of `text`, the text of such a file. Returns false if there is no such line.
+// Gets the number N in the line "NAME N" of `text`, the text of a file of /proc or of a cgroup. Returns false if there is no such line.
 bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) FP_NODISCARD;
 
 // Returns the number N in the line "NAME N" of the file `dir``path`; if `name` is NULL, the number at the start of the file. Returns
@@ -27,15 +27,15 @@ uint64_t proc_number(const char *dir, const char *path, const char *name, uint64
 // `is_seen` false the cgroup itself is outside of this cgroup namespace, and `dir` is only the mount point.
 typedef void cgroup_dir_fn(void *arg, const char *dir, size_t mount_len, bool is_seen);
 
-// Calls fn for each mount that shows a cgroup of this process: its cgroup of v2 if `v2` is true, and its cgroup of that v1 controller
-// unless `controller` is NULL. (A hybrid machine has both, and the limits of both hold.) `root` is put in front of /proc and of the
+// Calls fn for each mount that shows a cgroup of this process: its cgroup of v2 if `v2` is true, and unless `controller` is NULL its cgroup
+// of the v1 controller of that name. (A hybrid machine has both, and the limits of both hold.) `root` is put in front of /proc and of the
 // mount points found there: "" except in tests.
 void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_dir_fn *fn, void *arg);
 
 // Returns the first directory that cgroup_each_dir() finds with these arguments and that is the cgroup itself, or NULL; the caller frees it.
 char *cgroup_find_dir(const char *root, bool v2, const char *controller);
 
-// Calls fn for the directory and for each one above it, up to the mount point, as the limits of these hold too. `dir` and
-// `mount_len` are as cgroup_dir_fn gets them.
+// Calls fn for the directory, and for each directory above it up to the mount point, because the limits of those cgroups hold,
+// too. `dir` and `mount_len` are as cgroup_dir_fn gets them.
 typedef void cgroup_level_fn(void *arg, const char *dir);
 void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, void *arg);

@@ -222,7 +222,7 @@ pid_t proctree_parent(pid_t pid, uint64_t *ret_start) {
 	return parent;
 }
 
-// Adds the process, if `is_meant` is true for its pid after the pidfd was opened: meanwhile the pid may have become another process's.
+// Adds the process, if `is_meant` is true for its pid after the pidfd was opened: before, the pid may have become another process's.
 static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg),
                              const void *arg) {
 	for (size_t i = 0; i < set->n; ++i) {

@@ -83,9 +83,9 @@ void pidfd_set_signal(const struct pidfd_set *set, int signal);
 // Returns a process of the set that still runs (a zombie does not); or NULL.
 const struct pidfd_entry *pidfd_set_running(const struct pidfd_set *set);
 
-// Describes processes whose pids are not known: their environment has the variable `cookie` ("NAME=VALUE"; "" finds no process), and
-// their session is `session`, or any if that is SESSION_ANY. Only processes of this user are found, and never the caller; also those
-// that have left their group and lost their parents, but none that was started with another environment.
+// Describes processes whose pids are not known: their environment has the variable `cookie` ("NAME=VALUE"; "" finds no process), and their
+// session is `session`, or any session if that is SESSION_ANY. Only processes of this user are found, and never the caller. Processes that
+// have left their group and lost their parents are found, too; processes that were started with another environment are not.
 struct marked {
 	const char *cookie;
 	pid_t session;
@@ -117,7 +117,7 @@ struct activity {
 	pid_t pids[ACTIVITY_PROCESSES];
 	uint64_t ticks[ACTIVITY_PROCESSES];
 	size_t n;
-	uint64_t at;             // when it was taken (now_ns() time)
+	uint64_t at;             // when the sample was taken (now_ns() time)
 };
 
 // Samples the trees of `n` (at most ACTIVITY_PROCESSES) processes, each with its descendants, at time `now` (now_ns()). Makes a few

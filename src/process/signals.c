@@ -17,7 +17,7 @@ static const int other_signals[] = {SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
 
 static bool is_ignored(int signal) {
 	struct sigaction action;
-	// fails for the numbers that the C library uses itself
+	// sigaction() fails for the signals that the C library uses itself
 	return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
@@ -113,7 +113,7 @@ int signals_next(int fd) {
 // Raises the signal on this thread with its default action, and blocks it again.
 static void signal_take(int signal) {
 	struct sigaction action = {.sa_handler = SIG_DFL}, old;
-	sigaction(signal, &action, &old); // fails for KILL and STOP, whose action is the default
+	sigaction(signal, &action, &old); // the call fails for KILL and STOP, whose action is the default
 	raise(signal);
 	mask_one(SIG_UNBLOCK, signal);
 	// POSIX pthread_sigmask(): a pending signal that is unblocked is delivered before the call returns
@@ -164,7 +164,7 @@ void signals_die_within(unsigned seconds, int signal, void (*on_die)(void)) {
 // Sets the action of the signals that end a run, except for those that were ignored at the start.
 static void set_ending(void (*handler)(int)) {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-	get_ending_signals(&action.sa_mask); // so that no other of these signals comes while the handler of one sets their default action
+	get_ending_signals(&action.sa_mask); // while the handler of one of these signals sets their default action, no other of them comes
 	for (size_t i = 0; i < nending_signals; ++i) {
 		if (sigismember(&wanted, ending_signals[i]) == 1) {
 			(void)sigaction(ending_signals[i], &action, NULL); // cannot fail for these signals
@@ -208,7 +208,7 @@ void signals_block_again(void) {
 }
 
 void signals_stop_self(void) {
-	// SIGTSTP, not SIGSTOP: the kernel ignores it in an orphaned process group, where nobody could continue us
+	// SIGTSTP, not SIGSTOP: the kernel ignores SIGTSTP in an orphaned process group, where nobody could continue us
 	signal_take(SIGTSTP);
 }
 

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-// Blocks USR1 and USR2, which would end a process that does not answer them yet, in the calling thread. The first thing
+// Blocks USR1 and USR2, which would end a process that does not answer them yet, in the calling thread. Called first
 // in main(). *ret_mask: what was blocked before, for context.mask.
 void signals_defer(sigset_t *ret_mask);
 
@@ -18,8 +18,8 @@ void signals_defer(sigset_t *ret_mask);
 // context_capture() and before children_create(). Returns a non-blocking descriptor (signalfd) to poll, or -1 with errno.
 int signals_open(void) FP_NODISCARD;
 
-// Has the descriptor of signals_open() report one more signal, even one that was ignored: SIGCHLD, which comes when a job stops
-// or ends. Before the first thread is started. Returns 0, or -1 with errno.
+// Has the descriptor of signals_open() report one more signal, even if it was ignored at the start. (SIGCHLD comes when a job
+// stops or ends.) Called before the first thread is started. Returns 0, or -1 with errno.
 int signals_add(int fd, int signal) FP_NODISCARD;
 
 // Has the descriptor of signals_open() report SIGCHLD too (`on`), or not any more; after signals_add() for SIGCHLD it always
@@ -38,8 +38,8 @@ void signals_get_ignored(sigset_t *ret_ignored);
 // Makes a write beyond RLIMIT_FSIZE fail with EFBIG on the calling thread, for programs that answer no signals.
 void signals_block_xfsz(void);
 
-// Gives the signals that end a run their default action again and unblocks them in the calling thread: for a wait on a reader
-// or a writer that may never come, while no job runs that would have to be ended first.
+// Gives the signals that end a run their default action again, and unblocks them in the calling thread. To be called before a
+// wait for a reader or a writer that may never come, while no job runs that would have to be ended first.
 void signals_release(void);
 
 // As signals_release(), but the first `n` of these signals only call `hurry`, in the signal handler, with the number of signals that will still do
@@ -52,8 +52,8 @@ int signals_hurried(void);
 // Blocks again what signals_open() has blocked.
 void signals_block_again(void);
 
-// Makes this process die by `signal` in `seconds` seconds, or earlier if an earlier call said so, even if this thread waits for
-// something that never comes. `on_die` is called before the end, in a signal handler on this thread. With 0 seconds: cancels this.
+// Makes this process die by `signal` in `seconds` seconds, or sooner if an earlier call has set a sooner time, even if this thread waits for
+// something that never comes. `on_die` is called before the end, in a signal handler on this thread. With 0 seconds: cancels earlier calls.
 void signals_die_within(unsigned seconds, int signal, void (*on_die)(void));
 
 // Stops this process the way SIGTSTP would have, and returns when it was continued.

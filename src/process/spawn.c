@@ -3,9 +3,9 @@
 // clone(CLONE_VM | CLONE_VFORK): the child borrows our memory on a stack of its own until it executes, while the
 // calling thread sleeps in the kernel. So a start costs the same however large fairpar has grown (a fork copies page
 // tables), and the failing step is handed back through plain memory, without a pipe. What the child may do is narrow:
-// - no locks, no allocation, no handlers: other threads of fairpar run on beside it;
-// - system calls by number where the C library or a sanitizer would keep records in the memory that is not the child's;
-// - signals stay blocked until the very end, so that nothing runs here that was meant for the job.
+// - no locks, no allocation, no handlers: other threads of fairpar run on beside the child;
+// - system calls by number where the C library or a sanitizer would keep records in memory, which is not the child's;
+// - signals stay blocked until the very end, so that no signal handler of fairpar runs in the child.
 // CLONE_PIDFD gives the descriptor by which the child is waited for, without a moment in which another process could
 // have the pid.
 
@@ -45,7 +45,7 @@
 #define UNCHECKED __attribute__((no_sanitize("address,thread,undefined")))
 #endif
 
-// The name behind clone() that ThreadSanitizer does not intercept: in a child that shares our memory, ThreadSanitizer's
+// The internal name of clone(), which ThreadSanitizer does not intercept: in a child that shares our memory, ThreadSanitizer's
 // bookkeeping after a fork (tsan_interceptors_posix.cpp, clone: ForkChildAfter) would change our own state.
 #if defined(FP_TSAN) && defined(__GLIBC__)
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
@@ -88,7 +88,7 @@ void *spawn_stack_create(void) {
 	if (stack == MAP_FAILED) {
 		diag_die("out of memory: cannot map a stack for starting jobs");
 	}
-	// a guard page at the end that the stack grows to
+	// a guard page at the low end, towards which the stack grows
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	verify(page <= STACK_BYTES / 2 && mprotect(stack, page, PROT_NONE) == 0);
 	return stack + STACK_BYTES;
@@ -105,7 +105,7 @@ struct exchange {
 	const struct spawn_config *config;
 	bool dispositions_differ;
 	int pidfd;                // written by the kernel before the child runs
-	int report;               // where the child writes the error, if its memory is a copy; else -1
+	int report;               // descriptor to which the child writes the error, if the child's memory is a copy; else -1
 	struct spawn_error error; // written by the child
 };
 
@@ -114,15 +114,15 @@ struct exchange {
 UNCHECKED static int fail(struct exchange *x, enum spawn_step step, int error) {
 	x->error = (struct spawn_error){.step = step, .error = error};
 	if (x->report >= 0) {
-		syscall(SYS_write, x->report, &x->error, sizeof(x->error)); // all at once: PIPE_BUF
+		syscall(SYS_write, x->report, &x->error, sizeof(x->error)); // not in parts: shorter than PIPE_BUF
 	}
 	return -1;
 }
 
-// Gives the child its own process group. A signal that fairpar's group got before is for fairpar to answer, not for the child. If a stop
-// is pending, the child would stop for ever before it executes, with its parent asleep, as the SIGCONT that follows does not reach it any
-// more: so the child's own SIGCONT discards the stop (POSIX, 2.4.1). The other signals are blocked and pending, and are discarded here:
-// else the job would die of INT, say, as if by itself, and would not count as cut off by the end of the run.
+// Gives the child its own process group. A signal that fairpar's group got before is for fairpar to answer, not for the child. If a stop is
+// pending, the child would stop before it executes, with its parent asleep, and for ever, as a later SIGCONT to fairpar's group does not
+// reach the child: so the child sends itself a SIGCONT, which discards the stop (POSIX, 2.4.1). The other signals are blocked and pending,
+// and are discarded here: else the job would die of INT, say, as if by itself, and would not count as cut off by the end of the run.
 UNCHECKED static int child_group(struct exchange *x) {
 	if (!x->config->own_group) {
 		return 0;
@@ -187,7 +187,7 @@ UNCHECKED static int child_context(struct exchange *x) {
 	if (context->cwd && syscall(SYS_chdir, context->cwd) != 0) {
 		return fail(x, SPAWN_CHDIR, errno);
 	}
-	// the bare call returns 20 - nice, so that no success looks like an error (getpriority(2))
+	// the bare system call returns 20 - nice, so that no success looks like an error (getpriority(2))
 	long now = context->nice != 0 ? 20 - syscall(SYS_getpriority, PRIO_PROCESS, 0) : 0;
 	if (context->nice != 0 && syscall(SYS_setpriority, PRIO_PROCESS, 0, now + context->nice) != 0) {
 		return fail(x, SPAWN_NICE, errno);
@@ -267,8 +267,8 @@ static pid_t spawn_unprepared(struct spawn_config config, int *ret_pidfd, struct
 	return pid;
 }
 
-// For systems that refuse CLONE_PIDFD, such as qemu-user, which copies the memory even for CLONE_VM | CLONE_VFORK: so the child reports a
-// failure by a pipe, which execve() closes. The child is not waited for before its pidfd is open, so the pid stays the child's.
+// Calls clone() on systems that refuse CLONE_PIDFD, such as qemu-user, which copies the memory even for CLONE_VM | CLONE_VFORK: so the child reports
+// a failure by a pipe, which execve() closes. The child is not waited for before its pidfd is open, so the pid stays the child's.
 static pid_t clone_without_pidfd(struct exchange *x) {
 	int report[2];
 	if (pipe2(report, O_CLOEXEC) != 0) {
@@ -340,7 +340,7 @@ pid_t spawn_program(const struct spawn_config *config, const struct starter *sta
 	return pid;
 }
 
-// ---- the program itself ----
+// ---- this program as another process ----
 
 pid_t daemon_spawn(char *const *argv, const int *keep, unsigned nkeep) {
 	struct spawn_config config = {
@@ -389,10 +389,10 @@ int daemon_isolate(const int *fds, int n) {
 	setsid();
 	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
 		struct sigaction ignore = {.sa_handler = SIG_IGN};
-		sigaction(signal, &ignore, NULL); // refused for KILL and STOP
+		sigaction(signal, &ignore, NULL); // the call fails for KILL and STOP
 	}
 	int high[DAEMON_FDS_MAX];
-	for (int i = 0; i < n; ++i) { // first to numbers from 3 + n on, so that no dup2() below closes one of them
+	for (int i = 0; i < n; ++i) { // first moves the descriptors to numbers from 3 + n on, so that no dup2() below closes one of them
 		high[i] = fds[i] >= 0 ? fcntl(fds[i], F_DUPFD, 3 + n) : -1;
 		if (fds[i] >= 0 && high[i] < 0) {
 			return -1;

@@ -28,7 +28,7 @@ const char *spawn_step_name(enum spawn_step step);
 // The state of this process, read once, so that a child makes system calls only for what must be different in the child.
 struct spawn_world {
 	pid_t pid;
-	sigset_t deadly;         // signals that a child discards if they came, for fairpar's process group, before it had a group of its own
+	sigset_t deadly;         // signals that a child discards if they came, for fairpar's process group, before the child had a group of its own
 	sigset_t ignored;
 	struct rlimit nofile;
 };
@@ -51,10 +51,10 @@ struct spawn_config {
 	const int *keep;                 // descriptors that lose their close-on-exec flag in the child
 	unsigned nkeep;
 	int cgroup_fd;                   // cgroup.procs of the cgroup to enter, or -1
-	bool own_group;                  // a process group of its own
+	bool own_group;                  // the child gets a process group of its own
 	bool foreground;                 // the child's process group becomes the foreground group of the terminal stdio[0]
 	atomic_int *listed;              // before it executes, the child writes here the number by which kill(2) reaches it: -group or pid; or NULL
-	bool dies_with_thread;           // SIGKILL when the calling thread ends (prctl(2) PR_SET_PDEATHSIG)
+	bool dies_with_thread;           // the child gets SIGKILL when the calling thread ends (prctl(2) PR_SET_PDEATHSIG)
 	void *stack_top;                 // the stack, from spawn_stack_create(), or NULL. Needs `world`, and all signals blocked in the thread
 };
 
@@ -72,22 +72,22 @@ struct starter {
 pid_t spawn_program(const struct spawn_config *config, const struct starter *starter, int *ret_pidfd,
                     struct spawn_error *ret_error) FP_NODISCARD;
 
-// ---- the program itself as another process, which has nothing of the caller's: the guardian, the slot server of a pool ----
+// ---- this program, started as another process that inherits nothing from the caller: the guardian, the slot server of a pool ----
 
 enum { DAEMON_FDS_MAX = 5 };
 
-// Starts this very program as a child, with these arguments, an empty environment, and the `nkeep` descriptors besides 0 to 2.
-// Returns its pid, or -1 with errno.
+// Starts this very program as a child, with the arguments `argv`, an empty environment, and the `nkeep` descriptors `keep`
+// besides 0 to 2. Returns its pid, or -1 with errno.
 pid_t daemon_spawn(char *const *argv, const int *keep, unsigned nkeep) FP_NODISCARD;
 
-// As daemon_spawn(), but for a process that outlives this one: the program has to call daemon_detach(); this call waits until it
-// has. Only while there is one thread. Returns 0, or -1 with errno: ESRCH if it was killed, EAGAIN if it could not detach.
+// As daemon_spawn(), but for a process that outlives this one. That process has to call daemon_detach(), and this call waits until it has.
+// To be called only while there is one thread. Returns 0, or -1 with errno: ESRCH if the process was killed, EAGAIN if it could not detach.
 int daemon_start(char *const *argv, const int *keep, unsigned nkeep) FP_NODISCARD;
 
 // Makes this program go on in a child, and ends the parent here: so nobody has to wait for the child. Returns 0, or -1 with errno.
 int daemon_detach(void) FP_NODISCARD;
 
 // Frees this process from all that it has inherited: it gets a session of its own, the directory /, /dev/null as 0 to 2, and ignores all
-// signals. All other descriptors are closed, but for the `n` (at most DAEMON_FDS_MAX) of `fds`, which become 3, 4 and so on; the number
-// of one that is -1 stays unused. Returns 0, or -1 with errno.
+// signals. All other descriptors are closed, but for the `n` (at most DAEMON_FDS_MAX) of `fds`, which become 3, 4 and so on; an entry
+// of -1 leaves its number unused. Returns 0, or -1 with errno.
 int daemon_isolate(const int *fds, int n) FP_NODISCARD;

@@ -1,4 +1,4 @@
-// How hard the machine is pressed, as the kernel tells.
+// How busy the machine is, as the kernel reports it.
 //
 // Facts are from proc(5) and from the kernel's Documentation/accounting/psi.rst and admin-guide/cgroup-v2.rst.
 
@@ -98,7 +98,7 @@ static bool list_has(const char *list, unsigned long number) {
 	return false;
 }
 
-// ---- waiting ----
+// ---- the time for which all tasks waited ----
 
 static double full_of(const struct pressure *pressure, const char *own, const char *host) {
 	FP_CLEANUP(buf_fini) struct buf of_group = BUF_INIT, of_host = BUF_INIT;

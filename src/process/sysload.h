@@ -1,5 +1,5 @@
-// How hard the machine is pressed, as the kernel tells: its load, its free memory and its swapping; how idle the processors are, and for
-// how much of the time all tasks waited for memory or for a disk.
+// How busy the machine is, as the kernel reports it: its load, its free memory and its swapping; how idle the processors are, and
+// for how much of the time all tasks waited for memory or for a disk.
 
 #pragma once
 
@@ -11,8 +11,8 @@
 
 // ---- what the texts of /proc say; these calls return false if a figure is missing ----
 
-// Gets from the text of /proc/stat how many threads run, or wait for a processor or a disk, now, without the calling thread. This load is
-// no average over minutes, as in GNU parallel: so the start of a job already counts when the start of the next one is decided.
+// Gets from the text of /proc/stat how many threads run, or wait for a processor or a disk, now, without the calling thread. As in GNU parallel, this
+// load is no average over minutes: so a job that has just started already counts when fairpar decides whether to start the next one.
 bool sysload_parse_load(const char *text, uint64_t *ret_load) FP_NODISCARD;
 
 // Pages swapped so far.
@@ -31,7 +31,7 @@ bool sysload_is_swapping(const struct swapped *before, const struct swapped *aft
 void sysload_add_load(struct buf *why, uint64_t load, double most);
 void sysload_add_free(struct buf *why, uint64_t bytes, const char *option, uint64_t asked);
 
-// How many of `n` jobs may run with `free_bytes` free, under --memsuspend LIMIT: one below the limit, two from it on,
+// How many of `n` jobs may run with `free_bytes` free, under --memsuspend LIMIT: one below the limit, two from the limit on,
 // three from 1.5 times the limit, five from 1.75 times, and so on; all from twice the limit. GNU parallel's rule.
 unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n);
 
@@ -56,7 +56,7 @@ struct pressure {
 	const char *root;      // the `root` of pressure_open(); borrowed
 	char *group;           // directory of this process's cgroup v2, or NULL; owned
 	char *accounts;        // directory of this process's cgroup v1 with cpuacct.usage, or NULL; owned
-	uint64_t sampled;       // now_ns() time
+	uint64_t sampled;       // now_ns() time of the last sample
 	struct pressure_totals before;
 };
 

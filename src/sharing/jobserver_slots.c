@@ -1,4 +1,4 @@
-// The slots of a run, shared with others by GNU make's jobserver.
+// The slots of a run, shared with other programs by GNU make's jobserver.
 
 #include "sharing/jobserver_slots.h"
 
@@ -35,7 +35,7 @@ struct jobserver_slots {
 	struct held_tokens *held;  // in the memory that is shared with the guardian
 
 	// a server
-	struct jobserver_spare *spare; // in a pool
+	struct jobserver_spare *spare; // with --pool: lends spare slots of the pool as tokens; else NULL
 	unsigned out;              // for the event loop: number of slots that are tokens now, in the pipe or with jobs
 	atomic_uint running;       // jobs that may have tokens
 	atomic_uint_least64_t begun; // how many such jobs have begun so far
@@ -59,7 +59,7 @@ static unsigned put_held(struct jobserver_slots *slots, unsigned n) {
 	return n;
 }
 
-// Called when a job has ended. If the pipe is empty, other clients may wait for a token: puts one back, which the first of them gets.
+// Called when a job has ended. If the pipe is empty, other clients may wait for a token: puts a token back, which the first of them gets.
 // Returns whether there was a token to put back.
 static bool offer_token(struct jobserver_slots *slots) {
 	FP_HOLD(&slots->lock);
@@ -108,7 +108,7 @@ static unsigned take_held(struct jobserver_slots *slots, unsigned n) {
 	unsigned taken = 0;
 	bool more = n > 0;
 	if (more) {
-		children_start_guardian(slots->children); // it must run before the first token is taken
+		children_start_guardian(slots->children); // the guardian must run before the first token is taken
 	}
 	FP_HOLD(&slots->lock);
 	while (more && taken < n) {
@@ -163,7 +163,7 @@ static void warn_of_missing(int missing) {
 	}
 }
 
-// Takes all tokens back when no job runs: then all are in the pipe, and no slot needs to be a token. If a job has
+// Takes all tokens back when no job runs: then all tokens are in the pipe, and no slot needs to be a token. If a job has
 // begun meanwhile, only the tokens that were found are taken back.
 static void audit(struct jobserver_slots *slots) {
 	uint64_t begun = atomic_load(&slots->begun);
@@ -231,7 +231,7 @@ int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which) {
 	return slots && which == 0 && slots->polls ? slots->jobserver.in_fd : -1;
 }
 
-// ---- life ----
+// ---- opening and closing ----
 
 static struct jobserver_slots *open_slots(const struct jobserver *jobserver) {
 	struct jobserver_slots *slots = NEW(struct jobserver_slots);

@@ -103,7 +103,7 @@ struct jobserver_spare *jobserver_spare_open(const struct options *options, stru
 void jobserver_spare_close(struct jobserver_spare *spare); // NULL-safe
 
 // Binds the leases that come from now on to the process `pid`: the server counts them as in use until that process has
-// ended, even if this one is killed. `pidfd` stays the caller's, which keeps it open.
+// ended, even if this process is killed. `pidfd` stays the caller's, which keeps it open.
 void jobserver_spare_set_process(struct jobserver_spare *spare, pid_t pid, int pidfd);
 
 // Return descriptors to poll for POLLIN, or -1: the connection to the server; and the jobserver's pipe, while tokens are to be taken back.

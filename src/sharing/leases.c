@@ -16,13 +16,13 @@
 
 #include <errno.h>
 
-// While other clients wait, a lease is used for further jobs until the run has held it for so long; then it goes back when a job ends. If
+// While other clients wait, a lease is used for further jobs until the run has held it for QUANTUM; then it goes back when a job ends. If
 // each job needed a new lease, a job of 0.95 ms (/bin/true) would cost 0.12 ms more (tests/bench/run slots).
 #define QUANTUM (5 * NS_PER_MS)
 
 struct leases {
 	struct pool *pool;
-	bool in_pool;              // the leases come from a pool; false: from the run in whose job this one runs
+	bool in_pool;              // the leases come from a pool; false: from the run in whose job this process runs
 	char *source;              // name of the pool, or of the socket
 	int wake_fd;               // wakes the event loop
 	mutex lock;                // guards what follows, and the client
@@ -34,14 +34,14 @@ struct leases {
 	size_t nfree, free_cap;
 	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
 	unsigned yielding;         // attempts that have given their lease back until their output is read
-	unsigned unbacked;         // slots that have lost their lease: the next leases that come are for these slots and bring no new
-	                           // ones, as on a new slot a later item would start before the one that waits on the old slot
-	uint64_t slow;             // when a message says that the run waits for its first lease; 0: it does not wait yet
+	unsigned unbacked;         // slots that have lost their lease: the next leases that come are for these slots and add no new
+	                           // slots, as on a new slot a later item would start before the item that waits on the old slot
+	uint64_t slow;             // when a message says that the run waits for its first lease; 0: the run does not wait yet
 	bool lost;                 // there is no server: one job at a time, without a lease
 	bool terminating;
 };
 
-// ---- asking ----
+// ---- asking the server for leases ----
 
 // Returns how many more leases there is work for. With the lock.
 static unsigned count_wanted(const struct leases *leases) {
@@ -349,7 +349,7 @@ int leases_fd(const struct leases *leases) {
 	return client_fd(leases->client);
 }
 
-// ---- life ----
+// ---- opening and closing ----
 
 bool leases_adapt(const struct leases *leases) {
 	const struct slots_bounds bounds = client_state(leases->client)->bounds;

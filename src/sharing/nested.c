@@ -43,7 +43,7 @@ struct nested {
 	struct lease_client *own;  // the run itself as a client, which holds the leases of its jobs
 	unsigned slots;            // number of slots in the table: leases of jobs, and those of `lendings`
 	unsigned requested;        // number of slots that were requested, and are neither lent nor refused
-	struct list lendings;      // struct lending
+	struct list lendings;      // slots beyond those of the jobs (struct lending)
 	struct list loans;
 };
 
@@ -142,7 +142,7 @@ static void free_ended(struct nested *nested) {
 	}
 }
 
-// ---- what is lent to whom ----
+// ---- loans: which slot is lent to which client ----
 
 static struct loan *find_loan(const struct nested *nested, uint64_t number) {
 	list_for_each_entry(&nested->loans, struct loan, loan, link) {
@@ -194,7 +194,7 @@ static void begin_loan(void *arg, const struct lease_grant *grant, const char *l
 	loan->event.depth = above ? above->event.depth + 1 : 1;
 	loan->event.own = grant->lender;
 	loan->event.start = now_ns();
-	list_push_front(&nested->loans, &loan->link); // if two end in the same step, the inner one is reported first
+	list_push_front(&nested->loans, &loan->link); // if two loans end in the same step, the inner one is reported first
 }
 
 static void end_loans(struct nested *nested, uint64_t now) {
@@ -290,7 +290,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 	if (nested->sessions.n > 0 || !list_is_empty(&nested->ended) || !list_is_empty(&nested->lendings)) {
 		free_ended(nested);
 		end_loans(nested, now);
-		if (!list_is_empty(&nested->lendings)) { // if others wait, they get slots back
+		if (!list_is_empty(&nested->lendings)) { // slots go back if something else waits for slots
 			nested->sessions.others_wait = nested->source.others_wait(nested->source.arg);
 			if (nested->sessions.others_wait) {
 				return_free(nested);
@@ -317,9 +317,9 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 	return next;
 }
 
-// ---- life ----
+// ---- opening and closing ----
 
-// connections.take_over as long as nobody else has set it: on a worker, from whose jobs the run cannot be reached.
+// connections.take_over until another one is set. A worker sets none: from jobs on its machine the run cannot be reached.
 static bool refuse_request(void *arg FP_UNUSED, const struct frame *frame, const char *text FP_UNUSED, int fd) {
 	static const char why[] = "the run is on another machine, and cannot be reached from here";
 	bool is_request = control_is_request(frame->type);

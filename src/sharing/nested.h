@@ -2,7 +2,7 @@
 //
 // A fairpar in a job connects to $FAIRPAR_SOCK (sharing/leases.c is its side). First it borrows the slot of its own job, as this job
 // does nothing but wait for it. For each further slot the owner of this table is asked (struct nested_source): a run queues an item in
-// the batch of the job, which takes a slot in its turn (exec/loan.c); a worker asks its dispatcher, which does the same (modes/worker.c).
+// the batch of the job, which takes a slot in its turn (exec/loan.c); a worker (on another machine) asks the run, which does so (modes/worker.c).
 
 #pragma once
 
@@ -28,10 +28,10 @@ struct live_attempt;
 struct nested;
 struct worker;
 
-// A slot beyond those of the jobs, which can be lent. The owner sets `slot`; the rest is nested.c's, from nested_lend() until nested_source.returned().
+// A slot beyond those of the jobs, which can be lent. The owner sets `slot`; nested.c uses the struct from nested_lend() to nested_source.returned().
 struct lending {
 	struct list link;         // in a list of nested.c
-	unsigned slot;            // its number, for events
+	unsigned slot;            // number of the slot, for events
 	uint64_t lease;           // number of the lease that has the slot, or 0
 	bool counted;             // the slot is in the table of leases
 };
@@ -49,7 +49,7 @@ struct nested_source {
 // A lease of this run.
 struct run_lease {
 	struct lease_id id;
-	uint64_t since;           // when the first job began on it; 0: it is not in use yet
+	uint64_t since;           // when the first job began on the lease; 0: the lease is not in use yet
 };
 
 // An attempt at a job while it runs. It is in the memory of its worker, which makes it before the process is started
@@ -62,29 +62,29 @@ struct live_attempt {
 	const struct job *job;
 	const struct hosts_place *place; // in a run on several machines, else NULL
 	struct event_job id;      // how events name the attempt
-	const char *command;      // its text
+	const char *command;      // text of the attempt's command
 	uint64_t since;           // when the attempt began, now_ns() time
 	bool has_slot;            // false: the attempt runs beside the slots
 	bool has_terminal;        // the attempt has the terminal for itself (--tty)
-	atomic_int pid;           // of its process; 0: not started yet
-	atomic_bool awaited;      // another job waits for this one (memory_claim.awaited)
+	atomic_int pid;           // pid of the attempt's process; 0: not started yet
+	atomic_bool awaited;      // another job waits for the attempt's job (memory_claim.awaited)
 
 	// these change: by nested.c, the last two by waits.c; with nested_mutex()
-	unsigned requested;       // slots that were requested for the fairpars in it, and have not come
-	bool leased;              // its slot is a lease in the table of nested.c: since a fairpar in it connected, until nobody uses the slot
+	unsigned requested;       // slots that were requested for the fairpars in the attempt, and have not come
+	bool leased;              // the attempt's slot is a lease in the table of nested.c: since a fairpar in it connected, until nobody uses the slot
 	unsigned nwaits;          // waits that are under way
 	enum {
-		KEEPS_SLOTS,          // it has its slots
-		HELD_UP,              // it waits and should lend its slot, but a fairpar in it borrows the slot just now
-		LENDS_SLOTS,          // other jobs may use its slots while it waits
-		WANTS_SLOTS,          // its wait is over, and it waits for its slots
-		WANTS_LEASE,          // it has its slots, and waits for a lease to use them
+		KEEPS_SLOTS,          // the attempt has its slots
+		HELD_UP,              // the attempt waits and should lend its slot, but a fairpar in it borrows the slot just now
+		LENDS_SLOTS,          // other jobs may use the attempt's slots while it waits
+		WANTS_SLOTS,          // the wait of the attempt is over, and it waits for its slots
+		WANTS_LEASE,          // the attempt has its slots, and waits for a lease to use them
 	} slots;
 
 	// these change: by leases.c, with its lock
 	enum { HAS_NONE, HAS_LEASE, LENDS_LEASE, REGAINS_LEASE, YIELDS_LEASE } lease_state;
 	struct run_lease lease;
-	char **env;               // of its process; FAIRPAR_LEASE or FAIRPAR_SOCK in it names the lease
+	char **env;               // environment of the attempt's process; FAIRPAR_LEASE or FAIRPAR_SOCK in it names the lease
 };
 
 // Opens the socket. Returns the state, which nested_close() frees; or NULL if no socket can be made: then fairpars in jobs have slots
@@ -99,7 +99,7 @@ void nested_begin(struct nested *nested, struct live_attempt *attempt);
 void nested_end(struct nested *nested, struct live_attempt *attempt);
 
 // Sets the function that takes over the connections of clients that request anything but slots (struct connections.take_over). Until then such
-// requests are refused, as the run is on another machine.
+// requests are refused, with the message that the run is on another machine.
 void nested_set_take_over(struct nested *nested, bool (*take_over)(void *arg, const struct frame *frame, const char *text, int fd), void *arg);
 
 // Accepts clients on this listening socket, too, and closes it in nested_close(); does nothing for -1.

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define CONNECT_TIMEOUT_NS (2 * NS_PER_S)
-enum { PAUSE_MIN_MS = 2, PAUSE_MAX_MS = 256 }; // between two attempts to connect to a server
+enum { PAUSE_MIN_MS = 2, PAUSE_MAX_MS = 256 }; // the pause between two attempts to connect to a server
 enum { TRIES_MAX = 200 };       // client.tries at most
 enum { HELLO_TEXT_MAX = 8192 }; // bytes of each text in a HELLO: a longer command line is cut
 
@@ -28,7 +28,7 @@ enum { HELLO_TEXT_MAX = 8192 }; // bytes of each text in a HELLO: a longer comma
 struct held {
 	struct lease_id id;
 	uint32_t width;
-	bool lent;                 // it is lent to this client out of another lease
+	bool lent;                 // the lease is lent to this client out of another lease
 	bool used;
 	bool last;                 // no other job runs on the lease after the present one
 	pid_t pid;                 // process of the job; set if `pidfd` is not -1
@@ -39,7 +39,7 @@ struct client {
 	struct client_config config;
 	char *dir, *label;         // the working directory, and what runs
 	struct pool_dir pool_dir;
-	enum { SEARCHES, GREETS, WELCOME } state; // SEARCHES: looks for a server again at `due`; GREETS: waits for the answer to HELLO; WELCOME: has it
+	enum { SEARCHES, GREETS, WELCOME } state; // SEARCHES: looks for a server again at `due`; GREETS: awaits the answer to HELLO; WELCOME: has got it
 	uint64_t due;              // in state SEARCHES: when to look for a server again; TIME_NEVER otherwise, and after CLIENT_LOST
 	unsigned pause_ms;         // the last pause before `due`
 	bool awaits_lock;          // another process has the lock: it starts or ends a server
@@ -48,7 +48,7 @@ struct client {
 	struct buf in;
 	size_t at;                 // bytes of `in` that were read
 	struct client_state said;
-	unsigned width;            // of the leases that it waits for
+	unsigned width;            // width of the leases that the client waits for
 	uint64_t nonces;           // state of random_next(), which makes the nonces
 	struct held *held;
 	size_t nheld, held_cap;
@@ -309,7 +309,7 @@ void client_close(struct client *client) {
 	}
 }
 
-// ---- what is asked and told ----
+// ---- what the client asks the server, and tells it ----
 
 int client_fd(const struct client *client) {
 	return client->fd;

@@ -2,9 +2,9 @@
 // tells the next one which leases it holds.
 //
 // This process may be stopped at any moment, and the server may then revoke a lease (lease_revoke()). So a lease is used in three steps:
-// client_use() tells the server, and checks that the lease was not revoked; only then the job is started; client_release() gives the lease
-// back. Between the two, other jobs may run on the lease one after another, each after a client_use(), and the server is not told of each. If the
-// server could lend the lease to a client that runs below the present job, it asks this client to make that job the last one on the lease.
+// client_use() tells the server, and checks that the lease was not revoked; only then the job is started; client_release() gives the lease back.
+// Before client_release(), other jobs may run on the lease one after another, each after a client_use(), and the server is not told of each. If
+// the server could lend the lease to a client that runs below the present job, it asks this client to make that job the last one on the lease.
 //
 // In this header and in the other ones of src/slots, a parameter `error` is a buffer to which a failing call appends its message.
 
@@ -30,17 +30,17 @@ struct client_config {
 	const char *pool;      // the valid name (slots/pool_dir.h) of the pool; NULL: the slots come from a run
 	const char *socket;    // if `pool` is NULL: the socket of the run (socket_connect())
 	struct slots_bounds bounds; // bounds of the number of slots, if this client starts the server; most 0: as many slots as CPUs
-	const char *batch;     // the name of its batch; NULL: a batch of its own
+	const char *batch;     // name of the client's batch; NULL: a batch of its own
 	const char *label;     // what runs, for --status
 	uint32_t weight;
 	int32_t priority;
 	struct lease_id below; // the lease that this process runs on; number 0: none
-	bool shows_rank;       // it gets CLIENT_RANK whenever its rank in the queue changes
-	bool spare;            // it gets spare slots only: those that nobody else waits for; and no CLIENT_OBSERVE
-	bool reuses;           // it runs several jobs on a lease; without this only the first client_use() of a lease returns true
-	uint64_t deadline;     // now_ns() time until which it waits for a server that does not answer; it waits two seconds at least
-	bool says;             // it prints why it waits for the server, once after CLIENT_SLOW, and at each client_ask() while it waits
-	bool starts;           // it starts a server if none runs
+	bool shows_rank;       // the client gets CLIENT_RANK whenever its rank in the queue changes
+	bool spare;            // the client gets only spare slots, which nobody else waits for, and gets no CLIENT_OBSERVE
+	bool reuses;           // the client runs several jobs on a lease; if false, only the first client_use() of a lease returns true
+	uint64_t deadline;     // now_ns() time until which the client waits for a server that does not answer; it waits two seconds at least
+	bool says;             // the client prints why it waits for the server, once after CLIENT_SLOW, and at each client_ask() while it waits
+	bool starts;           // the client starts a server if none runs
 };
 
 enum client_event_type {
@@ -52,7 +52,7 @@ enum client_event_type {
 	CLIENT_REPORT,         // what client_ask() asked for: `taken` slots, `waiting` clients, lines of `text`
 	CLIENT_SLOTS,          // client_state.slots and client_state.why have changed
 	CLIENT_OBSERVE,           // the server asks what this client sees of its jobs
-	CLIENT_LOST,           // there is no server any more: `text` says why. No lease comes, and no server knows which are in use
+	CLIENT_LOST,           // there is no server any more: `text` says why. No lease comes, and no server knows which leases are in use
 };
 
 struct client_event {
@@ -68,10 +68,10 @@ struct client_event {
 // directory or the server is not the user's own, ENOENT if there is no server and none was to be started, ETIMEDOUT after the deadline,
 // or the errno of the call that failed.
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;
-void client_close(struct client *client); // NULL-safe. Gives all its leases back
+void client_close(struct client *client); // NULL-safe. Gives back all leases of the client
 
-// Returns a descriptor for poll(2), POLLIN; or -1 while the client looks for a server, and after CLIENT_LOST. It may change in
-// client_next().
+// Returns a descriptor for poll(2), POLLIN; or -1 while the client looks for a server, and after CLIENT_LOST. The descriptor may
+// change in client_next().
 int client_fd(const struct client *client);
 
 // Returns when (now_ns() time) to call client_next() even if client_fd() is not readable until then, or TIME_NEVER.
@@ -92,8 +92,8 @@ struct client_state {
 };
 const struct client_state *client_state(const struct client *client); // borrowed; it changes in client_next()
 
-// Sets how many more leases, of `width` slots each, this client waits for: `n` replaces the number before; the server is told if it
-// differs. Does not block: each comes as CLIENT_GRANTED.
+// Sets how many more leases, of `width` slots each, this client waits for: `n` replaces the earlier number, and the server is
+// told if the two differ. Does not block: each lease comes as CLIENT_GRANTED.
 void client_want(struct client *client, unsigned n, unsigned width);
 
 // Asks for a CLIENT_REPORT, or for a CLIENT_RANK. The CLIENT_RANK comes after all leases that the server can grant the client
@@ -106,13 +106,13 @@ void client_send_observation(struct client *client, const struct observation *ob
 // Returns the next event. To be called when client_fd() is readable, and at client_due(), until it returns CLIENT_NOTHING.
 struct client_event client_next(struct client *client) FP_NODISCARD;
 
-// To be called before a job is started on a lease, when the job before on it, if any, has ended. Returns false if the job must not start:
+// To be called before a job is started on a lease, after the previous job on the lease, if any, has ended. Returns false if the job must not start:
 //	before the first job on a lease: the lease was taken back or the connection to the server has ended; CLIENT_REVOKED, CLIENT_RENEWED
 //	    or CLIENT_LOST follows
-//	before another job: the lease is for one job only, it may be lent to a process that the job before left behind, or the connection
+//	before another job: the lease is for one job only, it may be lent to a process that the previous job left behind, or the connection
 //	    to the server has ended. Then the lease is no longer this client's, and client_release() must not be called.
-// `nonce`: the job's nonce, if the job has run on another lease before; 0: the nonce that came with the lease, or for another job a new
-// one, of which the server is not told. *ret_id: the lease for the job's environment.
+// `nonce`: the job's nonce, if the job has run on another lease before; else 0: the first job on a lease gets the nonce that came with the lease,
+// each later job a new nonce, of which the server is not told. *ret_id: the lease for the job's environment.
 bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
 // True if there may be an event for client_next(), though client_fd() is not readable any more.

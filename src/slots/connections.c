@@ -1,4 +1,4 @@
-// The sockets of clients: frames between them and their sessions.
+// Carries frames between the sockets of clients and their sessions.
 
 #include "slots/connections.h"
 
@@ -59,7 +59,7 @@ static bool handle(struct connections *connections, struct session *session, con
 	}
 	bool stays = session_input(session, frame, text, fd, now);
 	if (!stays) {
-		(void)!frames_flush(session->fd, &session->out); // why it was refused
+		(void)!frames_flush(session->fd, &session->out); // the client is told why it was refused
 	}
 	return stays;
 }
@@ -127,7 +127,7 @@ void connections_serve(struct connections *connections, const struct polls *poll
 		serve(connections, session, own, now);
 	}
 	list_for_each_entry(&connections->sessions->list, struct session, session, link) {
-		bool is_late = now >= silent_until(session); // it has said nothing, or this process was stopped and did not read it
+		bool is_late = now >= silent_until(session); // the client has said nothing, or this process was stopped and has not read what it said
 		if (is_late && read_client(connections, session, now) && !session->client) {
 			(void)!session_close(session, now);
 		}

@@ -1,5 +1,5 @@
-// The sockets of clients: frames between them and their sessions. For the server of a pool, and for a run whose jobs are
-// clients.
+// Carries frames between the sockets of clients and their sessions: for the server of a pool, and for a run in whose jobs the
+// clients are.
 
 #pragma once
 

@@ -11,22 +11,22 @@
 #define LEAST_TICK (100 * MS)
 #define MOST_TICK SECOND
 
-// For the states of jobs: more slots while a greater share of the processors than IDLE_GROW is idle; fewer once SHRINK_SAMPLES slots were
-// sampled over twice the time that a job takes (SETTLE_LEAST to SETTLE_MOST), because jobs that started together compute and sleep together.
+// `slots` is raised while a greater share of the processors than IDLE_GROW is idle, and not lowered before SHRINK_SAMPLES slots were sampled over
+// twice the time that a job takes (SETTLE_LEAST to SETTLE_MOST), because jobs that started together compute and sleep together.
 #define IDLE_GROW 0.06
 #define SHRINK_SAMPLES 16
 #define SETTLE_LEAST (0.5 * SECOND)
 #define SETTLE_MOST (5.0 * SECOND)
 
-// If all tasks wait for more than this share of the time, `slots` is lowered; not again before BRAKE_STEP, and not raised before BRAKE_GROW.
+// `slots` is lowered if all tasks wait for more than this share of the time; lowered again only after BRAKE_STEP, and raised only after BRAKE_GROW.
 #define BRAKE_MEMORY 0.10
 #define BRAKE_DISK 0.60
 #define BRAKE_STEP SECOND
 #define BRAKE_GROW (2 * SECOND)
 
 // The throughput with a number of slots is known once WINDOW_ENDED jobs have ended and WINDOW_WALLS times the length of a job has passed. It is
-// compared with a throughput of the last WINDOW_KEPT, with slots whose number differs by GAIN_SLOTS times or more. Each additional slot must bring
-// GAIN_LEAST of what a slot of the smaller number brings; else it is taken away, and tried again after CEILING_NS, and later each time.
+// compared with that of a number of slots at least GAIN_SLOTS times greater or smaller, in the last WINDOW_KEPT. Each additional slot must bring
+// GAIN_LEAST of what a slot of the smaller number brings; else these slots are taken away, and tried again after CEILING_NS, later each time.
 #define WINDOW_ENDED 32
 #define WINDOW_WALLS 4
 #define WINDOW_KEPT (60 * SECOND)
@@ -35,7 +35,7 @@
 #define CEILING_NS (8 * SECOND)
 #define MOST_CEILING_NS (64 * SECOND)
 
-enum { BATCH_FIRST = 16, COST_PART = 100 }; // how many first jobs of a batch make its mean; a sample takes 1/COST_PART of the time to the next one
+enum { BATCH_FIRST = 16, COST_PART = 100 }; // BATCH_FIRST first jobs of a batch make its mean; a sample takes 1/COST_PART of the time to the next one
 
 static unsigned at_most(unsigned a, unsigned b) {
 	return a < b ? a : b;
@@ -100,7 +100,7 @@ void controller_init(struct controller *controller, unsigned least, unsigned mos
 
 // ---- throughput ----
 
-// Did the greater number of slots bring enough more?
+// Returns whether the slots that `many` has more than `few` bring enough throughput.
 static bool has_gained(const struct controller_window *few, const struct controller_window *many) {
 	return many->gain - few->gain >= (many->slots - few->slots) * (few->gain / few->slots) * GAIN_LEAST;
 }
@@ -149,7 +149,7 @@ double controller_work(struct controller_batch *batch, double wall_ns) {
 
 // ---- states of jobs ----
 
-// How much the number of busy jobs varies by chance, 0 to 1: less if few jobs sleep, and not at all if none does. `share`: the busy part.
+// How much the number of busy jobs varies by chance, 0 to 1: less if few jobs sleep, and not at all if none does. `share`: the busy share.
 static double chance(double share) {
 	return share < 0.75 ? 1 : share < 1 ? 4 * (1 - share) : 0;
 }
@@ -183,7 +183,7 @@ static void follow_jobs(struct controller *controller, const struct controller_o
 	unsigned slots = controller->slots;
 	if (idle > IDLE_GROW || slots < whole_cpus(observation->cpus)) {
 		bool asleep = observation->busy + 0.5 < observation->sampled;
-		bool full = observation->wanted && observation->running > slots / 2; // half of them: with short or wide jobs some slots are always free
+		bool full = observation->wanted && observation->running > slots / 2; // half is enough: with short or wide jobs some slots are always free
 		if (full && observation->now >= controller->grow_after && (asleep || slots < observation->cpus)) {
 			unsigned more = at_least((unsigned)(slots * (1 + idle)), slots + 1);
 			enum controller_reason reason = asleep ? CONTROLLER_JOBS_SLEEP : CONTROLLER_CPUS_IDLE;

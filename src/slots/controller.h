@@ -3,11 +3,11 @@
 // A pure state machine: no clock, no threads, no I/O. What was observed of the jobs and of the machine since the last sample
 // goes in; the number of slots, the reason, and when to sample again come out.
 //
-// The aim: as many jobs run or want a processor as there are processors, so each job that sleeps gives its slot to one
-// more job. If u is the part of its time that a job is busy, that makes processors / u slots while processors are idle, and
-// processors + sleeping jobs once none is. Both numbers are equal at the point where the last processor becomes busy. The
-// second number also falls again when jobs that slept begin to compute. A job that waits for a disk counts as busy:
-// more such jobs would only wait longer.
+// The aim: as many jobs run or want a processor as there are processors, so for each job that sleeps one more job may run. Let u
+// be the share of its time for which a job is busy. While processors are idle, the aim takes processors / u slots; once none is
+// idle, it takes processors + sleeping jobs. Both numbers are equal at the point where the last processor becomes busy. The
+// second number also falls again when jobs that slept begin to compute. A job that waits for a disk counts as busy: more such
+// jobs would only wait longer.
 //
 // The throughput shows what the states of jobs cannot (a lock, a server that is slow because it has many clients): if twice the
 // slots bring no more, the controller takes the second half away, and does not try it again for a while.
@@ -21,18 +21,18 @@
 
 enum controller_reason {
 	CONTROLLER_KEPT,        // nothing has changed
-	CONTROLLER_CPUS_IDLE,   // more: there are fewer slots than processors
-	CONTROLLER_JOBS_SLEEP,  // more: jobs leave processors idle
-	CONTROLLER_JOBS_RUN,    // fewer: jobs wait for processors
-	CONTROLLER_NO_GAIN,     // fewer: the slots that were added have brought no throughput
-	CONTROLLER_MEMORY,      // fewer: all tasks have waited for memory
-	CONTROLLER_DISK,        // fewer: all tasks have waited for a disk
+	CONTROLLER_CPUS_IDLE,   // more slots: there are fewer than processors
+	CONTROLLER_JOBS_SLEEP,  // more slots: jobs leave processors idle
+	CONTROLLER_JOBS_RUN,    // fewer slots: jobs wait for processors
+	CONTROLLER_NO_GAIN,     // fewer slots: the slots that were added have brought no throughput
+	CONTROLLER_MEMORY,      // fewer slots: all tasks have waited for memory
+	CONTROLLER_DISK,        // fewer slots: all tasks have waited for a disk
 };
 
 // What was observed since the last sample.
 struct controller_observation {
 	uint64_t now;           // ns
-	double cpus;            // processors that may be used, above 0: by affinity and the quota, which may be a fraction
+	double cpus;            // processors that affinity and the CPU quota allow; above 0, perhaps a fraction
 	unsigned running;       // slots that are taken now
 	bool wanted;            // do items wait for nothing but a slot?
 	double sampled;         // slots whose jobs were sampled
@@ -40,7 +40,7 @@ struct controller_observation {
 	struct pressure_observation pressure;
 	uint64_t ended;         // jobs that have ended; the next two are sums over these
 	double wall_ns;
-	double work_ns;         // controller_work()
+	double work_ns;         // sum of controller_work()
 	uint64_t cost_ns;       // processor time that the sample has taken: the next sample is so late that sampling takes a hundredth of a processor
 };
 

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { JOB_FD = 100 }; // the least number of a descriptor that jobs get, if possible: scripts use the low ones for themselves
+enum { JOB_FD = 100 }; // the least number of a descriptor that jobs get, if possible: scripts use low numbers for themselves
 
 // ---- $MAKEFLAGS ----
 

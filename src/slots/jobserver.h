@@ -10,8 +10,8 @@
 
 enum jobserver_form {
 	JOBSERVER_NONE,      // there is none, or MAKEFLAGS closes it to this process (negative descriptors)
-	JOBSERVER_PIPE,      // R,W
-	JOBSERVER_FIFO,      // fifo:PATH
+	JOBSERVER_PIPE,      // a pipe: "R,W"
+	JOBSERVER_FIFO,      // a FIFO: "fifo:PATH"
 	JOBSERVER_UNKNOWN,   // a form that this program does not know
 };
 
@@ -34,7 +34,7 @@ char *jobserver_set_flags(const char *makeflags, const char *auth);
 
 // An open jobserver. Each process counts its own tokens.
 struct jobserver {
-	int in_fd, out_fd;       // not blocking; opened anew, as those that make handed on share their open file descriptions with make and its jobs
+	int in_fd, out_fd;       // not blocking; opened anew, as the descriptors from make share their open file descriptions with make and its jobs
 	int job_fds[2];          // for a server with a pipe: the ends that jobs inherit; or -1
 	char *auth;              // for a server: "R,W" or "fifo:PATH", by which jobs find it; owned
 	char *path;              // for a server with a FIFO: its path, owned; or NULL

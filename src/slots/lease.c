@@ -22,7 +22,7 @@ struct lease_batch {
 	struct fair_queue fair;     // its backlog: the number of leases for which its clients wait
 	struct fair_tag tag;        // its place in virtual time, for fair_add() when it gets a client again
 	char *name;                 // its name, or NULL
-	unsigned refs;              // clients and leases; 0: it takes no turns (fair_remove() was called)
+	unsigned refs;              // number of clients and leases; 0: the batch takes no turns (fair_remove() was called)
 	struct list waiting;        // clients that want a lease, in the order of their turns
 };
 
@@ -32,19 +32,19 @@ struct lease {
 	struct lease_id id;
 	uint32_t width;
 	uint64_t granted;
-	struct lease_client *holder; // NULL: it was given back, but is still lent
-	struct lease *lender;       // the lease out of which this one is lent; NULL: it has its own slots, counted in table->taken
+	struct lease_client *holder; // NULL: the lease was given back, but is still lent
+	struct lease *lender;       // the lease out of which this one is lent; NULL: the lease has its own slots, counted in table->taken
 	struct lease_batch *batch;  // the batch that is charged for its slots, or NULL
-	bool lender_unknown;        // while RECOVERING: it is lent, and lease_open() looks for its lender
+	bool lender_unknown;        // while RECOVERING: the lease is lent, and lease_open() looks for its lender
 	struct lease_client *borrower; // the client to which `lent` of its slots are lent; NULL: none are lent
 	uint32_t lent;
 	enum {
-		USE_UNKNOWN,            // it is not in use: its holder has not called lease_use() yet
-		USED_AGAIN,             // it is in use; any job may run on it, not only that of the nonce
-		ASKED,                  // it is in use, and the holder was asked to make the present job the last one and to say its nonce
+		USE_UNKNOWN,            // the lease is not in use: its holder has not called lease_use() yet
+		USED_AGAIN,             // the lease is in use; any job may run on it, not only that of the nonce
+		ASKED,                  // the lease is in use, and the holder was asked to make the present job the last one and to say its nonce
 		USED_LAST,              // the job of the nonce is the last one
 	} use;
-	bool withheld;              // nothing is lent out of it
+	bool withheld;              // nothing is lent out of the lease
 };
 
 struct lease_client {
@@ -53,12 +53,12 @@ struct lease_client {
 	struct list leases;
 	struct lease_table *table;
 	struct lease_batch *batch;
-	struct lease *lender;       // the lease that it runs on, or NULL
+	struct lease *lender;       // the lease that the client runs on, or NULL
 	struct lease_id lender_id;
 	uint32_t wanted, width;
 	uint64_t since;             // counts up: the order in which clients began to wait for their next lease
-	uint64_t waits_since;       // the time at which it began to wait for its next lease
-	bool spare;                 // it wants spare slots only: it is not in its batch's `waiting`, and gets no turn
+	uint64_t waits_since;       // the time at which the client began to wait for its next lease
+	bool spare;                 // the client wants spare slots only: it is not in its batch's `waiting`, and gets no turn
 	void *user;
 };
 
@@ -69,7 +69,7 @@ struct lease_table {
 	uint64_t last_number;       // the highest number of a lease so far
 	uint64_t nwaits;            // the highest lease_client.since so far
 	struct list clients, batches;
-	struct list leases;         // the one granted first is in front
+	struct list leases;         // the lease granted first is in front
 	struct lease_client *gathering; // the client whose turn it is, while it needs more slots than are free
 	uint64_t gathers_since;
 	uint64_t nonces;            // state of random_next(), which makes the nonces
@@ -151,8 +151,8 @@ static void begin_job(struct lease *lease, uint64_t nonce) {
 	}
 }
 
-// Returns the lease that has the nonce, if possible the one that has the number, too (a job that has lent its lease and got another one
-// has kept only its nonce). If there is none, returns the lease of that number, if any job may run on it; or NULL.
+// Returns a lease with that nonce; if several leases have the nonce, the one that has the number, too (a job that has lent its lease and got another
+// one has kept only its nonce). If no lease has the nonce, returns the lease of that number if any job may run on it; or NULL.
 static struct lease *lease_of_id(const struct lease_table *table, struct lease_id id) {
 	struct lease *same = NULL, *numbered = NULL;
 	if (id.number == 0) {
@@ -213,7 +213,7 @@ static void lease_lend(struct lease *lender, struct lease *lease) {
 	lender->lent += lease->width;
 }
 
-// Returns the length of the chain of leases from this one up, each lent out of the next.
+// Returns the length of the chain of leases from `lease` up, each lent out of the next.
 static unsigned chain_length(const struct lease *lease) {
 	unsigned n = 0;
 	for (; lease; lease = lease->lender) {
@@ -263,7 +263,7 @@ static void lend_instead(struct lease_table *table, struct lease *lender, uint64
 	}
 }
 
-// Frees a lease that has no holder and is not lent, and gives back its slots; then does that for its lender, too.
+// Frees a lease that has no holder and is not lent, and gives back its slots; then does the same for its lender.
 static void lease_end(struct lease_table *table, struct lease *lease, uint64_t now) {
 	while (lease && !lease->holder && lease->lent == 0) {
 		struct lease *lender = lease->lender;
@@ -315,7 +315,7 @@ void lease_table_destroy(struct lease_table *table) {
 	free(table);
 }
 
-// Charges the lease to the batch as if it were its turn. While RECOVERING no other batch has items, so fair_pick() takes this one.
+// Charges the lease to the batch as if it were its turn. While RECOVERING no other batch has items, so fair_pick() takes this batch.
 static void charge_held(struct lease_table *table, struct lease *lease, struct lease_batch *batch, uint64_t now) {
 	fair_arrive(&table->fair, &batch->fair, 1, now);
 	(void)fair_pick(&table->fair, now);
@@ -547,7 +547,7 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 			struct lease_client *spare = neediest_spare(table, table->slots - table->taken); // no client waits for a turn: the free slots are spare
 			if (spare) {
 				grant(spare, /* lender */ NULL, spare->width, now, ret_grant);
-				list_remove(&spare->link); // moves it to the end: next time, other clients with as few leases are first
+				list_remove(&spare->link); // moves the client to the end: next time, other clients with as few leases are first
 				list_push_back(&table->clients, &spare->link);
 			}
 			return spare;
@@ -685,7 +685,7 @@ uint32_t lease_wanted(const struct lease_client *client, uint64_t *ret_root) {
 	return client->spare ? 0 : client->wanted;
 }
 
-// ---- what is told ----
+// ---- what callers may ask about ----
 
 bool lease_is_awaited(const struct lease_table *table) {
 	return table->state == OPEN && (table->gathering || fair_is_eligible(&table->fair));

@@ -3,15 +3,15 @@
 // A state machine without threads, clock and I/O. Times are passed in, in nanoseconds that never go back.
 //
 // A client asks for leases (lease_want), gets them one by one (lease_next) and gives each back (lease_release; lease_leave gives
-// all back). It belongs to the batch that it names, or to a batch of its own. Batches take turns on the slots (engine/fair.h); within
+// all back). A client belongs to the batch that it names, or to a batch of its own. Batches take turns on the slots (engine/fair.h); within
 // a batch the client that has waited longest for its next lease is first. A lease may take several slots: when its turn comes,
 // slots that become free are kept for it, so that narrow leases cannot starve it.
 //
 // A client may run below the job of a lease: in a process that this job has started. If the client says so (config.below), the slots of
 // that lease can be lent to it; to one such client at a time. The first lease that the client gets is a lent one, and takes no further
-// slot. Its further leases wait in the batch of the lender, and take slots of their own. If the client gives the lent lease back while it
-// has another one, that one becomes the lent lease, and its own slots become free: so no slot is kept idle for the client. A lease that
-// its holder gives back while it is lent keeps its slots until the client below gives them back, too.
+// slot. Its further leases wait in the batch of the lender, and take slots of their own. If the client gives the lent lease back while
+// it has a further lease, the further lease becomes the lent one, and the slots that it took become free: so no slot is kept idle for
+// the client. A lease that its holder gives back while it is lent keeps its slots until the client below gives them back, too.
 //
 // A client may want spare slots only: those that nobody else waits for. Such a spare client has no turn and no rank in the queue. When
 // another client begins to wait (lease_is_contended), the spare client is expected to give back what it can. Of several spare clients the
@@ -42,7 +42,7 @@ struct lease_id {
 };
 
 struct lease_client_config {
-	const char *batch;     // its name, or NULL: a batch of its own
+	const char *batch;     // name of the client's batch; NULL: a batch of its own
 	uint32_t weight;       // weight of the batch, 1 to FAIR_MOST_WEIGHT; set by the first client of the batch
 	int32_t priority;      // priority of the batch; set by its first client
 	struct lease_id below; // the lease on which the job runs that the client is in; number 0: none
@@ -75,7 +75,7 @@ void lease_leave(struct lease_client *client, uint64_t now);
 // NULL: gives back all). The client wants no more leases.
 void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64_t number), void *arg, uint64_t now);
 
-// The client waits for `n` more leases of `width` slots each; `n` replaces the number before.
+// The client waits for `n` more leases of `width` slots each; `n` replaces the earlier number.
 void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_t now);
 
 // Grants the next lease. Returns false if no client waits, or not enough slots are free. To be called after any other call, until
@@ -89,9 +89,9 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, bool last) FP_NODISCARD;
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
 
-// Finds a lease that could be lent to a client which may run below its present job, if that job were the last one on the lease.
-// Returns the holder. The caller asks it to make the job the last one and to say the job's nonce: lease_use() takes the answer.
-// Returns NULL if the holders of all such leases were asked before. To be called after lease_next().
+// Finds a lease that could be lent to a client which may run below the job that is now on the lease, if that job were the last one
+// there. Returns the holder of the lease. The caller asks the holder to make the job the last one and to say the job's nonce:
+// lease_use() takes the answer. Returns NULL if the holders of all such leases were asked before. To be called after lease_next().
 struct lease_client *lease_ask_last(struct lease_table *table, uint64_t *ret_number);
 
 // Adds a lease of an earlier table that the client reports because it still uses the lease. `lent`: it was lent out of the lease that the
@@ -171,12 +171,12 @@ struct lease_stat {
 	unsigned waiting;          // clients that wait
 };
 struct lease_client_stat {
-	const char *batch;         // name of its batch, or NULL
-	unsigned held, slots, lent; // leases, slots that they take, leases that were lent to it
+	const char *batch;         // name of the client's batch, or NULL
+	unsigned held, slots, lent; // leases, slots that they take, leases that were lent to the client
 	uint32_t wanted;           // slots
 	unsigned rank;             // lease_rank()
 	uint32_t gathers;          // the width of the lease that free slots are kept for; 0: none are kept
-	double seconds;            // since it got the oldest of its leases, or, if it has none, since it began to wait
+	double seconds;            // time since the client got the oldest of its leases; if it has none, since it began to wait
 	double virt;               // service of its batch divided by the batch's weight, in seconds or turns
 };
 void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat);

@@ -147,11 +147,11 @@ bool pool_dir_has_server(const struct pool_dir *pool_dir) {
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-// The socket gets its name only once it listens, so that no client finds one that does not listen yet.
+// The socket gets its name only once it listens, so that no client finds a socket that does not listen yet.
 int pool_dir_listen(const struct pool_dir *pool_dir) {
 	struct sockaddr_un address = pool_dir->address;
 	size_t len = strlen(address.sun_path);
-	memcpy(address.sun_path + len, NEW_SUFFIX, sizeof(NEW_SUFFIX)); // pool_dir_open() has left room for it
+	memcpy(address.sun_path + len, NEW_SUFFIX, sizeof(NEW_SUFFIX)); // pool_dir_open() has left room for the suffix
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		return -1;

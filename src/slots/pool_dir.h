@@ -56,7 +56,7 @@ void pool_dir_remove_lock(const struct pool_dir *pool_dir, int fd);
 // Has a process locked NAME.lock? Makes no file.
 bool pool_dir_has_server(const struct pool_dir *pool_dir);
 
-// Makes NAME.sock, in place of one on which nobody listens any more, and listens on it. Returns the descriptor, or -1 with errno.
+// Makes NAME.sock, in place of a socket on which nobody listens any more, and listens on NAME.sock. Returns the descriptor, or -1 with errno.
 int pool_dir_listen(const struct pool_dir *pool_dir) FP_NODISCARD;
 
 // Listens for the pool in the abstract namespace (unix(7)), too: there pool_dir_connect() finds the server when

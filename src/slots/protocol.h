@@ -61,7 +61,7 @@ struct hello {
 // A lease of a server that has ended, which a client still uses. The next server ignores a hold whose number another lease has.
 struct hold {
 	uint64_t number, nonce;
-	uint64_t width;         // and LEASE_LENT
+	uint64_t width;         // the width in slots; with LEASE_LENT if the lease is lent out of another one
 	uint64_t last;          // not 0: the present job is the last one on the lease (c of USE)
 };
 

@@ -36,8 +36,8 @@ struct semaphore {
 	struct buf path;         // path of that directory, for messages
 	int parent_fd;           // the directory of all semaphores
 	int dir_fd;              // the semaphore's directory while that of all semaphores is locked, else -1
-	int fd;                  // of this process's file, or -1
-	char kind;               // of this process's file
+	int fd;                  // descriptor of this process's file, or -1
+	char kind;               // kind of this process's file: the first letter of its name
 	unsigned number;
 };
 
@@ -45,7 +45,7 @@ struct semaphore {
 struct other {
 	unsigned number;
 	char kind;
-	int fd;                  // to poll
+	int fd;                  // descriptor of the file, to poll
 };
 
 struct others {
@@ -154,7 +154,7 @@ static void unlock(struct semaphore *s) {
 	(void)flock(s->parent_fd, LOCK_UN);
 }
 
-// Locks the directory of all semaphores, and opens the semaphore's own directory, which is made if it is missing; unless that is done.
+// Locks the directory of all semaphores, and opens the semaphore's own directory, which is made if it is missing; does nothing if that is done.
 static int lock(struct semaphore *s, struct buf *error) {
 	int result;
 	do {
@@ -273,7 +273,7 @@ static int list_others(struct semaphore *s, struct others *ret_others, struct bu
 
 // ---- waiting ----
 
-// Unlocks the semaphore, and sleeps until one of the others has closed its file.
+// Unlocks the semaphore, and sleeps until one of the processes in `others` has closed its file.
 static enum semaphore_result sleep_unlocked(struct semaphore *s, const struct others *others, uint64_t deadline, struct buf *error) {
 	unlock(s);
 	FP_CLEANUP(free_later) struct pollfd *fds = xcalloc(others->n, sizeof(*fds));
@@ -295,7 +295,7 @@ static enum semaphore_result hold(struct semaphore *s, struct buf *error) {
 	struct semaphore waiting = *s;
 	s->fd = -1;
 	int result = make_file(s, HOLDING, waiting.number, error);
-	drop_file(&waiting); // the next one in the queue wakes
+	drop_file(&waiting); // wakes the next process in the queue
 	return result == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
 }
 
@@ -308,8 +308,8 @@ static int line_up(struct semaphore *s, char kind, unsigned last, struct buf *er
 	return make_file(s, kind, last + 1, error);
 }
 
-// Keeps in `others` only the processes that this one waits for. If this process waits in the queue: only the next one in front of it, so that
-// one process wakes when one leaves; or, if it is first, the holders. If it is WATCHING: all that came before it. Returns whether it is first.
+// Keeps in `others` only the processes that this one waits for. One in the queue waits for the next process in front of it, so that one process wakes
+// when one leaves; the first in the queue, for the holders. One that is WATCHING waits for all that came before. Returns whether this one is first.
 static bool keep_awaited(const struct semaphore *s, struct others *others) {
 	unsigned ahead = 0; // the number of the next one in front
 	for (size_t i = 0; i < others->n && s->kind == WAITING; ++i) {
@@ -399,7 +399,7 @@ void semaphore_close(struct semaphore *s) {
 	semaphore_forget(s);
 }
 
-void semaphore_forget(struct semaphore *s) { // without unlocking it: a child may just have locked it
+void semaphore_forget(struct semaphore *s) { // does not unlock the directory of all semaphores, as a child may just have locked it
 	fd_close(&s->fd);
 	fd_close(&s->parent_fd);
 	buf_fini(&s->path);

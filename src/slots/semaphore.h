@@ -26,8 +26,8 @@ enum semaphore_result {
 // Opens the semaphore of that name, which is made if it is not there. Returns NULL with a whole message in *error.
 struct semaphore *semaphore_open(const char *name, struct buf *error) FP_NODISCARD;
 
-// Waits until fewer than `limit` (at least 1) processes hold the semaphore and all that came before have been served, and takes
-// it. At the `deadline` (now_ns() time, or TIME_NEVER) it returns without the semaphore: another call goes on waiting at the
+// Waits until fewer than `limit` (at least 1) processes hold the semaphore and all processes that came before were served, and
+// takes the semaphore. At the `deadline` (now_ns() time, or TIME_NEVER) returns without it: another call goes on waiting at the
 // same place in the queue, and semaphore_seize() takes the semaphore without waiting, even if `limit` processes hold it.
 enum semaphore_result semaphore_take(struct semaphore *semaphore, unsigned limit, uint64_t deadline, struct buf *error)
 	FP_NODISCARD;

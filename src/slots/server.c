@@ -31,7 +31,7 @@
 // What the lock file says.
 struct life {
 	uint64_t epoch;
-	uint64_t clients;          // how many may hold leases; if this is not 0, the next server waits until they have reported these
+	uint64_t clients;          // how many clients may hold leases; if there are any, the next server waits until they have reported their leases
 	struct slots_bounds bounds; // bounds of the pool's slots; equal: the number is fixed
 };
 
@@ -56,7 +56,7 @@ static uint64_t boot_ns(void) {
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-// ---- its life ----
+// ---- the life of the server ----
 
 // Returns how many clients may hold leases.
 static uint64_t clients_told(const struct server *server) {
@@ -100,7 +100,7 @@ static bool server_init(struct server *server, char *const *argv) {
 	}
 	*server = (struct server){.lock_fd = 3, .watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .renew_at = TIME_NEVER,
 		.connections = {.sessions = &server->sessions, .listen_fds = {4, -1, -1}, .reserve_fd = -1}};
-	struct rlimit limit; // inherited from the client that happened to start it
+	struct rlimit limit; // the limit is inherited from the client that happened to start this server
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
@@ -114,7 +114,7 @@ static bool server_init(struct server *server, char *const *argv) {
 	if (pread(server->lock_fd, &last, sizeof(last), 0) != (ssize_t)sizeof(last)) {
 		last = (struct life){0};
 	}
-	// the lease numbers of this server are above those of the last. If that server died with clients, its number of slots stays, too
+	// the lease numbers of this server are above those of the last server. If that server died with clients, its number of slots stays, too
 	server->life = (struct life){.epoch = (last.epoch + 1) & UINT32_MAX, .bounds = bounds};
 	server->life.epoch += server->life.epoch == 0; // 0 stands for none
 	if (last.clients > 0 && last.bounds.least > 0 && last.bounds.least <= last.bounds.most) {
@@ -158,7 +158,7 @@ static bool renew_files(struct server *server) {
 	struct pool_dir pool_dir;
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
 	if (pool_dir_open(&pool_dir, server->pool_dir.name, &error) != 0) {
-		return true; // there is nowhere to make them
+		return true; // there is no directory in which the files could be made
 	}
 	pool_dir_remove_lock(&pool_dir, server->lock_fd);
 	int lock_fd = pool_dir_lock(&pool_dir);
@@ -173,7 +173,7 @@ static bool renew_files(struct server *server) {
 		fd_close(&server->connections.listen_fds[0]);
 		server->connections.listen_fds[0] = listen_fd;
 	}
-	server->pool_dir = pool_dir; // it may be in the other directory
+	server->pool_dir = pool_dir; // the pool may be in the other directory now
 	(void)!watch_socket(server);
 	return true;
 }

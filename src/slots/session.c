@@ -110,8 +110,8 @@ static bool refuse(struct session *session, const char *why) {
 	return false;
 }
 
-// Returns the session of the nearest process above this session's own that has a lease on which a job may run, or NULL.
-// *ret_child: the child of that process through which it was found. Nothing is found above a process whose parent has ended.
+// Returns the session of the nearest process above this session's client that has a lease on which a job may run, or NULL. *ret_child:
+// the child of that process that is the client or leads down to it. Nothing is found above a process whose parent has ended.
 static const struct session *find_above(const struct session *session, int *ret_child) {
 	const struct sessions *all = session->all;
 	uint64_t start;
@@ -130,8 +130,8 @@ static const struct session *find_above(const struct session *session, int *ret_
 	return NULL;
 }
 
-// Returns the lease that a client runs on whose own environment names none, or number 0. Else the client could wait for the slot of its own job. It
-// is a lease of the client above: the one that the environment of a process between these two clients names, or if none does, any of its leases.
+// Finds the lease of a client whose own environment names none, which else could wait for the slot of its own job. Returns the lease that the
+// environment of a process between this client and the client above names; or, if there is none, any lease of the client above; or number 0.
 static struct lease_id find_lost_lease(const struct session *session) {
 	const struct sessions *all = session->all;
 	struct lease_stat stat;
@@ -219,7 +219,7 @@ static void release(struct session *session, uint64_t number, uint64_t now) {
 	lease_release(session->client, number, now); // does nothing if the lease was taken back meanwhile
 }
 
-// Returns the process to show: one that runs on a lease, for fairpar itself may have been killed; else fairpar.
+// Returns the pid to show: that of a process on a lease, as fairpar itself may have been killed; or, if there is none, that of fairpar.
 static uint32_t shown_pid(const struct session *session) {
 	return session->nprocesses > 0 ? session->processes[0].pid : session->pid;
 }
@@ -325,7 +325,7 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 		if (!lease_is_held(session->client, frame->a)) { // the lease was taken back meanwhile, and the client is told so
 			return true;
 		}
-		forget_process_of(session, frame->a); // the process of the job before
+		forget_process_of(session, frame->a); // the process of the previous job
 		*NEW_ELEMENT(session->processes, session->nprocesses, session->processes_cap) = (struct process){
 			.number = frame->a, .pid = (uint32_t)frame->b, .fd = *fd,
 		};
@@ -345,7 +345,7 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 		if (frame->len != sizeof(session->observation)) {
 			return false;
 		}
-		if (session->asked) { // if not, the answer comes too late
+		if (session->asked) { // else the answer comes too late
 			memcpy(&session->observation, text, sizeof(session->observation));
 		}
 		end_asking(session);
@@ -360,7 +360,7 @@ bool session_input(struct session *session, const struct frame *frame, const cha
 	return stays;
 }
 
-// ---- its end ----
+// ---- the end of a session ----
 
 static bool free_if_done(struct session *session, uint64_t now) {
 	if (!session->closed || session->nprocesses > 0) {
@@ -393,14 +393,14 @@ bool session_process_ended(struct session *session, unsigned i, uint64_t now) {
 	return free_if_done(session, now);
 }
 
-// ---- what follows ----
+// ---- the end of the recovery ----
 
 static void end_recovery(struct sessions *sessions, bool quiet, uint64_t now) {
 	if (sessions->recovering && (!sessions->config.recovers || (quiet && now >= sessions->recovery_end))) {
 		struct lease_stat stat;
 		sessions->recovering = false;
 		list_for_each_entry(&sessions->list, const struct session, session, link) {
-			if (session->client && session->has_lost_lease) { // now that all have said what they hold
+			if (session->client && session->has_lost_lease) { // now that all clients have said what they hold
 				lease_set_below(session->client, find_lost_lease(session));
 			}
 		}
@@ -456,7 +456,7 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 	lease_set_slots(sessions->table, sessions->controller.slots);
 }
 
-// Begins a sample that is due; or, if clients wait again after a rest, the pause before the next sample. Returns when to call this again.
+// Begins a sample that is due; or, if clients begin to wait again, the pause before the next sample. Returns when to call this again.
 static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 	if (!finds_slots(sessions)) {
 		return TIME_NEVER;
@@ -486,10 +486,10 @@ static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 	return sessions->sample_due;
 }
 
-// ---- what else follows ----
+// ---- a step: takes leases back, grants leases, and tells the clients ----
 
-// Takes an unused lease back, in two steps: one call tells the client; the next call, once that was sent and all
-// that the client had said was read, takes the lease back. See lease_revoke(). Returns when to call it again.
+// Takes an unused lease back, in two steps: one call queues a frame that tells the client. The next call takes the lease back, once that frame was
+// sent and all that the client had said was read. See lease_revoke(). Returns when to call it again.
 static uint64_t take_back(struct sessions *sessions, uint64_t now) {
 	struct lease_client *holder;
 	if (sessions->revoking) {

@@ -40,7 +40,7 @@ struct session {
 	struct list link;
 	struct sessions *all;
 	struct lease_client *client; // NULL before HELLO
-	int fd;                    // its socket, or -1
+	int fd;                    // socket of the client, or -1
 	struct buf out;            // frames to be sent to it
 	struct process *processes; // the processes that use its leases
 	unsigned nprocesses;
@@ -48,16 +48,16 @@ struct session {
 	char *dir, *label;
 	uint32_t pid;
 	int peer;                  // pid of the client, as the kernel says, or 0
-	uint64_t since;            // when the client connected; once it has sent its HELLO: when that came
-	bool has_lost_lease;       // it has named no lease that it runs on, but a process above it may have one
+	uint64_t since;            // when the client connected; after its HELLO has come: when the HELLO came
+	bool has_lost_lease;       // the client has named no lease that it runs on, but a process above it may have one
 	bool closed;               // the client has gone, and the session waits for the end of its processes
 	bool shows_rank;
-	bool asks_rank;            // it has asked for its rank, and is answered once all free slots are granted
+	bool asks_rank;            // the client has asked for its rank, and gets the answer once all free slots are granted
 	// what the client was told last:
 	struct frame state;
-	unsigned rank, waiting;    // its rank in the queue, and how many wait
-	bool observes;             // it can be asked for observations
-	bool asked;                // it was asked for the present sample, and has not answered
+	unsigned rank, waiting;    // rank of the client in the queue, and how many clients wait
+	bool observes;             // the client can be asked for observations
+	bool asked;                // the client was asked for the present sample, and has not answered
 	struct observation observation; // the answer; until it comes: all slots of the client are busy
 };
 
@@ -67,7 +67,7 @@ struct sessions_config {
 	bool is_told;            // the owner finds the number, announces it by sessions_announce(), and sets it in the table
 	bool fair_time;          // see lease_table_create()
 	uint64_t epoch;          // tells this server from others of the pool: a number above theirs, below 2^32
-	bool recovers;           // the last server died while it had clients: they may hold leases
+	bool recovers;           // the last server died while it had clients: these may hold leases
 };
 
 struct sessions {
@@ -95,8 +95,8 @@ struct sessions {
 	// IDLE: nobody waits for a turn. WAITS: the next sample is at sample_due. ASKS: clients have until sample_due to answer.
 	enum { SAMPLING_IDLE, SAMPLING_WAITS, SAMPLING_ASKS } sampling;
 	uint64_t sample_due;
-	unsigned unanswered;     // sessions that were asked
-	struct session *revoking; // was told that its lease `revoked` is taken back; or NULL
+	unsigned unanswered;     // number of sessions that were asked, and have not answered
+	struct session *revoking; // its client was told that the lease `revoked` is taken back; or NULL
 	uint64_t revoked;
 };
 

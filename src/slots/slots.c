@@ -48,7 +48,7 @@ static int read_numbers(const char *dir, const char *path, long long *ret_first,
 	return sscanf(proc_read_below(dir, path, &text), "%lld %lld", ret_first, ret_second);
 }
 
-// Returns how many processors the quota in the file of cgroup v2, or in those of v1, is worth; UINT_MAX if there is no limit ("max", -1).
+// Returns how many processors the quota in the file of cgroup v2, or in those of v1, allows; UINT_MAX if there is no limit ("max", -1).
 static double quota_of_dir(const char *dir) {
 	long long quota, period, unused;
 	bool found = read_numbers(dir, "/cpu.max", &quota, &period) == 2
@@ -202,7 +202,7 @@ bool slots_is_auto(const char *text) {
 	return strncmp(text, "auto", 4) == 0 && (text[4] == '\0' || text[4] == ':');
 }
 
-// Parses a number of slots; UINT_MAX: it is above MOST_NUMBER. Returns what is behind it, or NULL if there is no number.
+// Parses a number of slots; UINT_MAX if it is above MOST_NUMBER. Returns the text behind the number, or NULL if there is no number.
 static const char *parse_bound(const char *text, unsigned *ret_slots) {
 	uint64_t n;
 	const char *end = text;

@@ -77,7 +77,7 @@ struct spool {
 	char *block;                // both areas; or NULL: not yet needed, or given back
 	struct piece piece;        // if piece.len > 0: the spool is empty and stands for this piece until the piece is written
 	struct stream stream[STREAMS];
-	struct buf tag, receipt;    // of the job; the next job with this spool uses their memory again
+	struct buf tag, receipt;    // of the job (receipt: see spool_set_receipt()); the next job with this spool uses their memory again
 	atomic_bool live;           // spool_set_live() was called
 	void *job;                  // set by spool_set_job(), or NULL
 	bool stalls;                // the last call of config.stalls was with `stalls` true
@@ -155,7 +155,7 @@ struct writer {
 	// used only by the thread that has the turn
 	struct spool *current;
 	char *scratch;           // PIECE_MAX bytes of memory, for bytes that are read from the store's file
-	struct buf receipts;     // receipts of jobs whose output was written or gathered in the sinks
+	struct buf receipts;     // receipts of jobs whose output was written or gathered in the sinks; for config.written() once it is flushed
 };
 
 static inline bool spool_is_line_buffered(const struct spool *spool) {
@@ -262,7 +262,7 @@ void writer_drop_turn(struct spool *spool);
 // Ends the flusher, if there is one; nothing may be left for it to do. No lock held.
 void flusher_end(struct writer *writer);
 
-// Writes the ready bytes of both streams, and keeps the receipt until these bytes are flushed. With `wait` it waits for the reader;
+// Writes the ready bytes of both streams, and then adds the job's receipt to writer->receipts. With `wait` it waits for the reader;
 // else it returns false if a write would block, and the other bytes stay ready. The caller has the turn and holds no lock.
 bool turn_write(struct writer *writer, struct spool *spool, bool wait);
 

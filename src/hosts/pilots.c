@@ -30,7 +30,7 @@ enum {
 
 enum { RUNS, STOPS, CLOSES };
 
-// Variables that change what Slurm's commands do for the arguments that they get here. (Other variables of squeue and scancel do not.)
+// Environment variables that would change what squeue and scancel do here: they are unset for these commands. (Other variables change nothing here.)
 static char *const changing[] = {
 	"SQUEUE_ACCOUNT", "SQUEUE_LICENSES", "SQUEUE_PARTITION", "SQUEUE_QOS", "SQUEUE_STATES", "SCANCEL_ACCOUNT", "SCANCEL_BATCH", "SCANCEL_CRON",
 	"SCANCEL_HURRY", "SCANCEL_INTERACTIVE", "SCANCEL_PARTITION", "SCANCEL_QOS", "SCANCEL_STATE", "SCANCEL_WCKEY", NULL,

@@ -164,7 +164,7 @@ static enum data_status find_front(struct blockfeed *feed) {
 	return DATA_AGAIN;
 }
 
-// Takes `len` bytes off the data, and returns them in a buffer: in the memory of feed->data, if they are most of the data.
+// Takes `len` bytes off the data, and returns them in a buffer: the memory of feed->data itself, if they are its first half or more; else a copy.
 static struct buf take_data(struct blockfeed *feed, size_t len) {
 	struct buf bytes = BUF_INIT, *data = &feed->data;
 	size_t rest = data->len - feed->at - len;

@@ -116,7 +116,7 @@ struct child_view {
 // call, unless children_suspend_young() has stopped it.
 void children_each(struct children *children, bool stopped_only, void (*fn)(void *arg, const struct child_view *), void *arg);
 
-// ---- single children, and their number; called from the event loop unless a comment says otherwise ----
+// ---- ending, stopping and counting running children; called from the event loop unless a comment says otherwise ----
 
 // For want of memory, begins to end the youngest running child that is neither a clean-up command nor being ended already: the
 // child's result is OUTCOME_SIGNAL with out_of_memory. Returns its label (the caller frees), or NULL if there is no such child.

@@ -173,7 +173,7 @@ static bool renew_files(struct server *server) {
 		fd_close(&server->connections.listen_fds[0]);
 		server->connections.listen_fds[0] = listen_fd;
 	}
-	server->pool_dir = pool_dir; // the pool may be in the other directory now
+	server->pool_dir = pool_dir; // pool_dir_open() may have found the other of the two directories of pool_dir.h
 	(void)!watch_socket(server);
 	return true;
 }

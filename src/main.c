@@ -30,8 +30,7 @@
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
 //   hosts/       hosts_request_place()      hosts.c: the machines of a run; host.c: a machine and its connection; host_attempt.c: a command there
 //     connections.c       the thread that serves all connections
-//     host_places.c       how many slots the machines have, and which attempt gets which slot
-//     host_loans.c        slots of other machines that are lent to the fairpars in the jobs there
+//     host_places.c       how many slots the machines have, and which attempt gets which slot; host_loans.c: slots lent to fairpars in jobs
 //     host_list.c         machines that come and leave as the file that lists them changes
 //     host_files.c        the steps of an attempt on a machine: files are copied there before its command, and back after it
 //     launcher.c          runs a command that starts a worker, or a short command of Slurm, with pipes to it

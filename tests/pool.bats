@@ -312,7 +312,7 @@ $(printf "%6d  %5d  %4d  %5d  %5s TIME  sh -c echo w >>order  (batch night)" "$s
 	start_fairpar --pool --explain 'echo {}' ::: 1
 	await_pool ', 2 waiting'
 	kill -USR1 "$fairpar_pid"
-	timeout "$patience" bash -c 'until grep -q " of pool default" "$1"; do :; done' bash "$BATS_TEST_TMPDIR/stderr"
+	timeout "$patience" bash -c 'until grep -q " waiting for pool default" "$1"; do :; done' bash "$BATS_TEST_TMPDIR/stderr"
 	release held.go
 	end_fairpar
 	assert_contains "$stderr" "fairpar: batch 'default': 1 queued, 0 running; the next job waits until the run gets another slot"

@@ -4,11 +4,9 @@
 #include "exec/job_run.h"
 
 #include "base/alloc.h"
-#include "base/atomic.h"
 #include "hosts/hosts.h"
 #include "sharing/nested.h"
 #include "state/publish.h"
-#include "state/run.h"
 
 struct run_loan {
 	struct run *run;
@@ -51,6 +49,9 @@ static enum work_status resume(struct worker *worker, struct queue *queue FP_UNU
 		return end(loan);
 	}
 	bool goes_on = loan->state == LOAN_WAITS && hosts_have_answered(loan->run->hosts, &loan->machine.request);
+	if (goes_on) {
+		pool_reclaim(loan->run->pool, worker, /* waits */ false);
+	}
 	return goes_on ? lend(loan, worker) : WORK_PENDING;
 }
 
@@ -60,6 +61,7 @@ static enum work_status run(struct worker *worker, struct queue *queue FP_UNUSED
 	if (!loan->run->hosts) {
 		loan->machine.request.worker = worker;
 	} else if (!hosts_loan_begin(loan->run->hosts, &loan->machine, worker)) {
+		pool_lend(loan->run->pool, worker); // meanwhile it does not count for max_parallel either
 		return WORK_PENDING;
 	}
 	return lend(loan, worker);
@@ -110,7 +112,7 @@ static bool request_here(void *arg, const struct live_attempt *attempt) {
 
 static bool others_wait(void *arg) {
 	const struct run *run = arg;
-	return pool_demand(run->pool, 1) > 0;
+	return run->hosts || pool_demand(run->pool, 1) > 0; // who waits for a machine is no demand of the pool
 }
 
 static void take_back(void *arg FP_UNUSED, struct lending *lending) {

@@ -9,10 +9,6 @@ unsigned hosts_take_wanted(struct host_attempt *attempt) {
 	return wanted;
 }
 
-unsigned hosts_slots_here(const struct hosts *hosts) {
-	return hosts->here;
-}
-
 // ---- a loan ----
 
 static const struct host *find_here(const struct hosts *hosts) {
@@ -30,7 +26,7 @@ bool hosts_loan_open(struct hosts *hosts, struct hosts_loan *loan, struct host_a
 	*loan = (struct hosts_loan){.request = {.width = 1, .only = host, .answer = HOSTS_REFUSED}, .attempt = attempt};
 	list_init(&loan->request.link);
 	list_init(&loan->link);
-	if (!host || (attempt && attempt->state == ATTEMPT_ENDED)) {
+	if (!host || host->slots == 0 || (attempt && attempt->state >= ATTEMPT_DOUBTED)) { // a doubted attempt has ended its loans
 		return false;
 	}
 	if (attempt) {

@@ -174,7 +174,7 @@ static void add_slots(struct hosts *hosts, int slots) {
 
 // With the lock.
 static bool may_use_pilots(const struct hosts *hosts, const struct hosts_request *request) {
-	return hosts->npilots > 0 && may_use(hosts->hosts[hosts->first_pilot], request);
+	return hosts->npilots > 0 && !request->only && may_use(hosts->hosts[hosts->first_pilot], request);
 }
 
 unsigned hosts_pilots_wanted(const struct hosts *hosts) {
@@ -188,7 +188,7 @@ unsigned hosts_pilots_wanted(const struct hosts *hosts) {
 void hosts_withdraw_request(struct hosts *hosts, struct hosts_request *request) {
 	if (!list_is_empty(&request->link)) {
 		list_remove(&request->link);
-		add_slots(hosts, lends_slot(request) ? -(int)request->width : 0);
+		add_slots(hosts, lends_slot(request) && !request->only ? -(int)request->width : 0); // a loan lends its slot by pool_lend()
 	}
 }
 
@@ -207,6 +207,8 @@ static bool answer(struct hosts *hosts, struct hosts_request *request) {
 		if (!request->place.is_remote && options_watch_machine(hosts->options)) {
 			host->state = HOST_HELD; // until hosts_brake_here(), because the load does not show the new job yet
 		}
+	} else if (request->only && request->only->slots == 0) {
+		request->answer = HOSTS_REFUSED; // the machine was removed
 	} else if (request->binding && (request->gone = find_unreachable(hosts, request))) {
 		request->answer = HOSTS_UNREACHABLE;
 	} else {
@@ -238,7 +240,7 @@ bool hosts_request_place(struct hosts *hosts, struct hosts_request *request) {
 		return true;
 	}
 	list_push_back(&hosts->requests, &request->link);
-	add_slots(hosts, lends_slot(request) ? (int)request->width : 0);
+	add_slots(hosts, lends_slot(request) && !request->only ? (int)request->width : 0);
 	if (may_use_pilots(hosts, request)) {
 		hosts_starving(hosts);
 	}

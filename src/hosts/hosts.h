@@ -57,9 +57,6 @@ void hosts_detach(struct hosts *hosts);
 // An estimate of the number of slots of all hosts, for the time before they are connected.
 unsigned hosts_estimate_slots(const struct hosts *hosts);
 
-// The number of slots of this machine that a fairpar in a job on this machine may use.
-unsigned hosts_slots_here(const struct hosts *hosts);
-
 // The machines on which the attempts of a job have run: one entry for each attempt.
 struct hosts_tries {
 	const struct sshlogin **logins; // the logins are borrowed, the array is owned by the job

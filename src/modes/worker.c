@@ -206,7 +206,7 @@ static void take_slot(const struct remote_job *job) {
 	struct remote_lending *lent = NEW(struct remote_lending);
 	lent->job = job->number;
 	if (!nested_lend(job->worker->nested, job->live.number, &lent->lending)) {
-		free(lent); // the job has just ended
+		return_slot(job->worker, &lent->lending); // the process of the job has ended
 	}
 }
 
@@ -560,6 +560,7 @@ static void terminate(struct remote_worker *worker) {
 	}
 	mutex_lock(&worker->lock);
 	worker->ending = true;
+	nested_abandon(worker->nested);
 	refuse_held(worker, "the worker is ending");
 	cond_broadcast(&worker->ends);
 	for (size_t i = 0; i < worker->end->channel.njobs; ++i) {

@@ -45,6 +45,7 @@ struct nested {
 	unsigned requested;        // number of slots that were requested, and are neither lent nor refused
 	struct list lendings;      // slots beyond those of the jobs (struct lending)
 	struct list loans;
+	bool is_abandoned;         // nested_end() does not wait for lent slots any more
 };
 
 // ---- attempts ----
@@ -76,10 +77,18 @@ void nested_end(struct nested *nested, struct live_attempt *attempt) {
 		lease_release(nested->own, attempt->number, now_ns());
 		list_push_back(&nested->ended, &attempt->link);
 		wakeup_post(nested->wake_fd);
-		while (attempt->leased) {
+		while (attempt->leased && !nested->is_abandoned) {
 			cond_wait(&nested->changed, &nested->lock);
 		}
 		list_remove(&attempt->link);
+	}
+}
+
+void nested_abandon(struct nested *nested) {
+	if (nested) {
+		FP_HOLD(&nested->lock);
+		nested->is_abandoned = true;
+		cond_broadcast(&nested->changed);
 	}
 }
 

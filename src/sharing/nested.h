@@ -98,6 +98,9 @@ struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lend
 void nested_begin(struct nested *nested, struct live_attempt *attempt);
 void nested_end(struct nested *nested, struct live_attempt *attempt);
 
+// From now on nested_end() does not wait for slots that are still lent: the fairpars that use these are about to be killed. NULL-safe.
+void nested_abandon(struct nested *nested);
+
 // Sets the function that takes over the connections of clients that request anything but slots (struct connections.take_over). Until then such
 // requests are refused, with the message that the run is on another machine.
 void nested_set_take_over(struct nested *nested, bool (*take_over)(void *arg, const struct frame *frame, const char *text, int fd), void *arg);

@@ -33,7 +33,7 @@ struct rows {
 	bool has_machines;      // the run had several machines
 	uint64_t jobs;          // all jobs that the first pass has counted
 	uint64_t stride;        // 0: all jobs have rows; else one job of `stride` is in the sample
-	uint64_t slow;          // nanoseconds from which on a job counts as slow
+	uint64_t slow;          // a job that took longer than about this many nanoseconds counts as slow
 	uint64_t seen, marked;  // jobs so far: all, and those that failed or were tried again
 	uint64_t n;             // rows
 	struct buf text;        // the rows, in the order of the jobs' ends

@@ -203,7 +203,7 @@ static void host_down(struct host *host, const char *why, bool was_up, bool bye)
 	} else if (says) {
 		diag_warn("%s: %s: %s%s", host->login->name, what, buf_str(&cause), next);
 	}
-	wakeup_post(hosts->wake_fd); // the event loop looks whether this was the last host, and whether the list of machines has changed
+	wakeup_post(hosts->wake_fd); // the event loop checks whether this was the last host, and whether the list of machines has changed
 }
 
 // ---- turns: only some connections by ssh begin at the same time, because many machines may be behind one gateway ----

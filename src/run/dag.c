@@ -284,7 +284,7 @@ static void end(struct dag_node *node) {
 		dag_node_try_close(target);
 	}
 	if (dag_node_state(node) != NODE_ENDED || node->is_tainted || node->failure_seen) {
-		return; // skip_after() was called for the node
+		return; // skip_after() has reached the node, and has skipped the batches that need it
 	}
 	for (size_t i = 0; i < node->ndependents; ++i) {
 		node->dependents[i]->again |= again;

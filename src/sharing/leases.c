@@ -133,7 +133,7 @@ static void take(struct leases *leases, struct live_attempt *attempt) {
 	}
 }
 
-// True if the next job of the run gets the lease of a job that has ended; false if the lease goes back, as another client waits.
+// Returns whether the run's next job gets the lease of a job that has ended; else another client or attempt waits for it, or there is no server.
 static bool keeps_lease(const struct leases *leases, uint64_t since) {
 	if (leases->lost) {
 		return leases->held == 1;
@@ -154,7 +154,7 @@ static bool release(struct leases *leases, struct lease_id id) {
 	return false;
 }
 
-// Called when the attempt has ended: its lease goes to the next job, or, if somebody waits, back to the server.
+// Called when the attempt has ended: keeps its lease for the run's next job if keeps_lease() says so, else gives the lease back.
 static void give(struct leases *leases, const struct live_attempt *attempt) {
 	{
 		FP_HOLD(&leases->lock);

@@ -454,7 +454,7 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 	if (!shell->server) {
 		shell->why = fitness_refusal(shell->path);
 		if (!shell->why) {
-			refresh_inherited(warm, 0); // reads this before the server starts, so that later changes are noticed
+			refresh_inherited(warm, 0); // reads what jobs inherit before the server starts: if that changes later, the comparison above notices it
 			shell->inherited = warm->inherited.hash;
 			shell->server = server_open(job, warm->guardian, &shell->why);
 		}

@@ -350,7 +350,7 @@ d|'
 	assert_contains "$stderr" "there is no job 99"
 	run_fairpar 255 --add true
 	assert_contains "$stderr" "--add speaks to a run"
-	run_fairpar 1 --launch 'env {}' '"$FAIRPAR" --add true #' ::: a </dev/null
+	FAIRPAR_REMOTE=$FAIRPAR run_fairpar 1 --launch 'env {}' '"$FAIRPAR" --add true #' ::: a </dev/null
 	assert_contains "$stderr" "--add: the run is on another machine"
 	run_fairpar 255 --wait 3
 	assert_contains "$stderr" "name it with --id"

@@ -262,7 +262,7 @@ talk() {
 	make_fifo go.{1..3}
 	talk <<-'EOF'
 		fairpar = os.environ["FAIRPAR"]
-		w.run(1, "exec %s -j3 'echo; read -r _ <go.{} #' ::: 1 2 3" % fairpar, has_input="")
+		w.run(1, "exec '%s' -j3 'echo; read -r _ <go.{} #' ::: 1 2 3" % fairpar, has_input="")
 		w.until("started")
 		w.until("want")        # the first runs on the job's own slot; the worker has no third one
 		w.write(b"lend 1\n")

@@ -99,6 +99,18 @@ static void resume(int id) {
 	pool_resume(parts[id].worker);
 }
 
+// Resumes the part, and waits until it was called `n` times in all.
+static void resume_until(int id, long n) {
+	resume(id);
+	await_call(id, n);
+}
+
+// Ends a test: closes the queue, and the pool once all has ended.
+static void close_all(struct queue *queue) {
+	pool_queue_close(pool, queue);
+	close_pool();
+}
+
 static void add(struct queue *queue, const char *ids, unsigned width) {
 	queue_up_as(queue, &part_type, ids, width);
 }
@@ -116,20 +128,17 @@ static void test_states(void) {
 	check_equal(stat.running, 1); // it has its slot: the second does not start
 	check_equal(stat.slots_taken, 1);
 	check_equal(stat.queued, 1);
-	resume(1);
-	await_call(1, 2);
+	resume_until(1, 2);
 	check_equal(worker_slot(parts[1].worker), 1);
 	give(1, WORK_PENDING);
-	resume(1);
-	await_call(1, 3);
+	resume_until(1, 3);
 	give(1, WORK_OK);
 	await_call(2, 1);
 	check_equal(atomic_load(&parts[1].runs), 1);
 	check_equal(atomic_load(&parts[1].resumes), 2);
 	check_equal(stat_now().threads, 1);
 	give(2, WORK_NOT_RUN);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 	expect("a1 a2 ");
 }
 
@@ -155,8 +164,7 @@ static void test_resumed_early(void) {
 	await_call(1, 3);
 	resume(1);
 	give(1, WORK_OK);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 	check_equal(atomic_load(&parts[1].resumes), 2);
 	check_equal(atomic_load(&parts[2].resumes), 0);
 }
@@ -176,8 +184,7 @@ static void test_outer_lock(void) {
 		mutex_unlock(&outer);
 		give(1, n < 100 ? WORK_PENDING : WORK_OK);
 	}
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 	mutex_fini(&outer);
 }
 
@@ -190,8 +197,7 @@ static void test_not_run(void) {
 	pool_start(pool);
 	await_call(1, 1);
 	give(1, WORK_PENDING);
-	resume(1);
-	await_call(1, 2);
+	resume_until(1, 2);
 	give(1, WORK_NOT_RUN); // a has had no turn, but b was served longer ago
 	await_call(2, 1);
 	give(2, WORK_OK);
@@ -254,8 +260,7 @@ static void test_bound(void) {
 	atomic_store(&many_end, true);
 	resume_many(MANY, 3);
 	check(stat_now().threads <= 2);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 }
 
 // An item that blocks its thread for long raises the bound; there is no other thread without that.
@@ -273,14 +278,11 @@ static void test_add_threads(void) {
 	give(1, WORK_PENDING);
 	give(2, WORK_PENDING);
 	pool_add_threads(pool, -1);
-	resume(1);
-	await_call(1, 2);
+	resume_until(1, 2);
 	give(1, WORK_OK);
-	resume(2);
-	await_call(2, 2);
+	resume_until(2, 2);
 	give(2, WORK_OK);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 }
 
 // A resumed item has a thread even if those that the slots have brought are busy: the slots are fewer now.
@@ -295,12 +297,10 @@ static void test_fewer_slots(void) {
 	pool_add_threads(pool, 5);
 	check_equal(stat_now().threads, 1);
 	pool_set_slots(pool, 0);
-	resume(1);
-	await_call(1, 2); // beside the second, which runs
+	resume_until(1, 2); // beside the second, which runs
 	give(1, WORK_OK);
 	give(2, WORK_OK);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 }
 
 // One wakes the next: each of the resumed items has a thread, though none of them ends.
@@ -325,8 +325,7 @@ static void test_chain(void) {
 	for (int i = 1; i <= 3; ++i) {
 		give(i, WORK_OK);
 	}
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 }
 
 // ---- order ----
@@ -358,8 +357,7 @@ static void test_order(void) {
 	give(3, WORK_OK);
 	await_call(4, 1);
 	give(4, WORK_OK);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 }
 
 static enum work_status then_resume(struct worker *worker, struct queue *queue, void *data FP_UNUSED) {
@@ -399,8 +397,7 @@ static void test_then(void) {
 	resume(1);
 	await_call(5, 1);
 	give(5, WORK_OK);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 }
 
 // ---- what holds items that have not started does not hold these ----
@@ -413,12 +410,10 @@ static void test_pause(void) {
 	await_call(1, 1);
 	give(1, WORK_PENDING);
 	pool_pause(pool, true);
-	resume(1);
-	await_call(1, 2);
+	resume_until(1, 2);
 	give(1, WORK_OK);
 	pool_pause(pool, false);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 }
 
 // With one_by_one the pending item is the one that must pass.
@@ -430,18 +425,15 @@ static void test_one_by_one(void) {
 	pool_start(pool);
 	await_call(1, 1);
 	give(1, WORK_PENDING);
-	resume(1);
-	await_call(1, 2);
+	resume_until(1, 2);
 	check_equal(atomic_load(&parts[2].runs), 0);
 	worker_pass(parts[1].worker);
 	await_call(2, 1);
 	give(1, WORK_PENDING);
 	give(2, WORK_OK);
-	resume(1);
-	await_call(1, 3);
+	resume_until(1, 3);
 	give(1, WORK_OK);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 }
 
 static _Atomic bool gate_opens;
@@ -468,15 +460,13 @@ static void test_asker(void) {
 	add(a, "2", 1);
 	give(1, WORK_PENDING);
 	gate_wait(&asked, 2);
-	resume(1);
-	await_call(1, 2);
+	resume_until(1, 2);
 	check_equal(stat_now().threads, 1);
 	atomic_store(&gate_opens, true);
 	give(1, WORK_OK);
 	await_call(2, 1);
 	give(2, WORK_OK);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 }
 
 static uint64_t gate_resumes(void *arg) {
@@ -506,8 +496,7 @@ static void test_permission(void) {
 	await_call(2, 1);
 	check_equal(asked.value, 2);
 	give(2, WORK_OK);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 }
 
 static void on_reserving(void *arg, struct queue *queue, uint64_t id, unsigned width) {
@@ -526,15 +515,13 @@ static void test_reserver(void) {
 	await_call(1, 1);
 	give(1, WORK_PENDING);
 	gate_wait(&gates[3], 1);
-	resume(1);
-	await_call(1, 2);
+	resume_until(1, 2);
 	check_equal(atomic_load(&parts[2].runs), 0);
 	give(1, WORK_OK);
 	await_call(2, 1);
 	check_equal(worker_width(parts[2].worker), 2);
 	give(2, WORK_PENDING);
-	resume(2);
-	await_call(2, 2);
+	resume_until(2, 2);
 	check_equal(stat_now().slots_taken, 2);
 	give(2, WORK_OK);
 	pool_queue_close(pool, a);
@@ -586,8 +573,7 @@ static void test_lends(void) {
 	check_equal(stat.lending, 1);
 	check_equal(stat.running, 1);
 	check_equal(stat.threads, 1); // no thread is away
-	resume(1);
-	await_call(1, 2); // without its slot, and beside the second
+	resume_until(1, 2); // without its slot, and beside the second
 	check_equal(stat_now().threads, 2);
 	pool_reclaim(pool, parts[1].worker, /* waits */ true);
 	give(1, WORK_PENDING);
@@ -604,8 +590,7 @@ static void test_lends(void) {
 	pool_lend(pool, parts[1].worker);
 	pool_queue_close(pool, a);
 	check_seen(removed, 0);
-	resume(1);
-	await_call(1, 3);
+	resume_until(1, 3);
 	give(1, WORK_OK); // it ends as it lends
 	close_pool();
 	check_seen(removed, 1);
@@ -628,14 +613,11 @@ static void test_shutdown(void) {
 	struct pool_stat stat = stat_now();
 	check_equal(stat.running, 2);
 	check_equal(stat.queued, 0);
-	resume(1);
-	await_call(1, 2);
+	resume_until(1, 2);
 	give(1, WORK_OK);
-	resume(2);
-	await_call(2, 2);
+	resume_until(2, 2);
 	give(2, WORK_OK);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 	check_seen(removed, 1);
 	check_seen(dropped, 2);
 }
@@ -653,8 +635,7 @@ static void test_last(void) {
 	give(1, WORK_PENDING);
 	gate_wait(&parked, 1);
 	check_seen(removed, 0);
-	resume(1);
-	await_call(1, 2);
+	resume_until(1, 2);
 	check_seen(removed, 0);
 	give(1, WORK_OK);
 	close_pool();
@@ -680,14 +661,12 @@ static void test_long(void) {
 	check_equal(view.queued, 1);
 	check_equal(view.wait, QUEUE_SLOTS);
 	check_equal(stat_now().running_long, 1);
-	resume(1);
-	await_call(1, 2);
+	resume_until(1, 2);
 	check(worker_is_long(parts[1].worker));
 	give(1, WORK_OK);
 	await_call(2, 1);
 	give(2, WORK_OK);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 }
 
 // ---- time ----
@@ -724,8 +703,7 @@ static void test_took(void) {
 	give(1, WORK_PENDING);
 	pass_time(10);
 	atomic_store(&parts[1].took, 2 * NS_PER_S);
-	resume(1);
-	await_call(1, 2);
+	resume_until(1, 2);
 	give(1, WORK_OK);
 	await_call(2, 1);
 	check(virt_of[2] == 2);
@@ -738,8 +716,7 @@ static void test_took(void) {
 	pass_time(1);
 	pool_pause(pool, false);
 	atomic_store(&parts[2].took, 9 * NS_PER_S); // it was told late that its slots were lent
-	resume(2);
-	await_call(2, 2);
+	resume_until(2, 2);
 	give(2, WORK_OK);
 	await_call(3, 1);
 	check(virt_of[3] == 2 + 9);
@@ -753,8 +730,7 @@ static void test_took(void) {
 	await_call(5, 1);
 	check(virt_of[5] == 2 + 9 + 5 + 7);
 	give(5, WORK_OK);
-	pool_queue_close(pool, a);
-	close_pool();
+	close_all(a);
 }
 
 int main(int argc, char *argv[]) {

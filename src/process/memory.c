@@ -221,7 +221,7 @@ static uint64_t sample_unused(struct memory *memory, uint64_t need, struct memor
 	}
 	mutex_unlock(&memory->lock);
 	for (size_t i = 0; i < n; ++i) {
-		uint64_t used = samples[i].pid && samples[i].need ? proctree_memory(samples[i].pid) : 0;
+		uint64_t used = samples[i].pid && samples[i].need ? proctree_memory(samples[i].pid, false) : 0;
 		unused += used < samples[i].need ? samples[i].need - used : 0;
 	}
 	free(samples);
@@ -703,7 +703,7 @@ struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t u
 			continue;
 		}
 		uint64_t needs = atomic_load(&entry->reserved) + atomic_load(&entry->unknown) * unknown;
-		uint64_t has = samples ? proctree_memory(pid_of(atomic_load(&entry->key))) : 0;
+		uint64_t has = samples ? proctree_memory(pid_of(atomic_load(&entry->key)), /* below */ true) : 0;
 		others.bytes += (needs > has ? needs - has : 0) + (is_behind(ledger->own, entry) ? atomic_load(&entry->wants) : 0);
 		others.has_jobs = true;
 	}

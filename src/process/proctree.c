@@ -185,11 +185,11 @@ bool proctree_group_is_orphaned(void) {
 	return orphaned;
 }
 
-uint64_t proctree_memory(pid_t root) {
+uint64_t proctree_memory(pid_t root, bool below) {
 	FP_CLEANUP(proctree_fini) struct proctree tree = PROCTREE_INIT;
 	uint64_t pages = 0;
 	proctree_add_tree(&tree, root);
-	for (size_t i = 0; i < tree.n; ++i) {
+	for (size_t i = below ? 1 : 0; i < tree.n; ++i) {
 		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 		unsigned long long size, resident, shared; // statm of proc(5), in pages
 		if (read_of(tree.pids[i], "statm", &text)

@@ -39,8 +39,8 @@ bool proctree_group_is_orphaned(void);
 // Returns whether the pid is in the list.
 bool proctree_has(const struct proctree *tree, pid_t pid);
 
-// Returns the bytes of private memory of the process and its descendants: pages of files and shared pages do not count.
-uint64_t proctree_memory(pid_t root);
+// Returns the bytes of private memory of the process (unless `below`) and its descendants: pages of files and shared pages do not count.
+uint64_t proctree_memory(pid_t root, bool below);
 
 // Returns when the process started, in ticks since boot: start and pid together tell a process from all others. 0: no such process runs.
 unsigned long long proctree_start_time(pid_t pid);

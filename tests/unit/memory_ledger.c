@@ -3,6 +3,7 @@
 #include "process/memory.h"
 #include "test.h"
 
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,16 @@ static void test_sum(void) {
 	memory_ledger_close(c);
 	check_look(a, 7, 0, 0, false);
 	memory_ledger_close(a);
+}
+
+static void test_samples(void) {
+	static char own[1 << 25];
+	memset(own, 1, sizeof(own));
+	struct memory_ledger *a = open_ledger(), *b = open_ledger();
+	memory_ledger_publish(b, &(struct memory_entry){.reserved = sizeof(own)});
+	check_equal(memory_ledger_look(a, 5, /* samples */ true).bytes, sizeof(own));
+	memory_ledger_close(a);
+	memory_ledger_close(b);
 }
 
 static void test_first_come_first_served(void) {
@@ -87,6 +98,7 @@ static void test_cannot_open(void) {
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("what all others need is added up", test_sum),
+		TEST("the memory that a process itself has is not its jobs'", test_samples),
 		TEST("who waits leaves what those need who have waited before", test_first_come_first_served),
 		TEST("a process that has ended needs nothing", test_process_has_ended),
 		TEST("a process in whose job this one runs needs nothing more", test_below_another),

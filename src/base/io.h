@@ -15,7 +15,7 @@
 bool io_goes_on(ssize_t n, size_t *done) FP_NODISCARD;
 
 // Writes all `len` bytes: goes on after short writes and EINTR, and polls a non-blocking descriptor until it takes
-// more. Returns 0; or -1 with errno, and an unknown part of the bytes is written.
+// more. Returns 0; or -1 with errno: then an unknown part of the bytes was written.
 int write_all(int fd, const void *mem, size_t len) FP_NODISCARD;
 
 // Write or read all `len` bytes of a file from `offset` on, and go on after short transfers and EINTR; the file's own position stays. Return how many

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ENDING = 4 }; // the bytes of ".err", and of ".seq"
+enum { ENDING = 4 }; // the number of bytes in ".err", and in ".seq"
 
 // ---- one name ----
 

@@ -99,8 +99,8 @@ static bool is_end_pending(void) {
 	return is_pending;
 }
 
-// Returns how long poll() may wait, in ms, at most RECHECK_MS; 0: the time is over. The time ends at the limit; or, without a limit, if a signal is
-// to end the run, a second after *own (set by the first such call). Else returns RECHECK_MS, or -1 if a descriptor wakes the thread (`has_fd`).
+// Returns how long poll() may wait, in ms, at most RECHECK_MS; 0: the time is up. It is up at the limit; without a limit, if a signal is to end the
+// run, a second after *own, which the first such call sets. Without both returns RECHECK_MS, or -1 if a descriptor wakes the thread (`has_fd`).
 static int time_left(uint64_t *own, bool has_fd) {
 	uint64_t limit = write_limit();
 	if (limit == TIME_NEVER && (is_hastened || (signals_fd >= 0 && is_end_pending()))) {

@@ -1,6 +1,6 @@
-// Which items may pass a wide item that gathers its slots (EASY backfill; Lifka, JSSPP 1995) [E15].
+// Which items may pass (start before) a wide item, one that takes several slots, while it waits until enough slots are free [E15].
 //
-// Nothing here runs unless a wide item waits for its slots.
+// The method is EASY backfill (Lifka, JSSPP 1995). Nothing here runs unless a wide item waits for its slots.
 
 #include "engine/internal.h"
 
@@ -52,7 +52,7 @@ static uint64_t expected_start(const struct pool *pool, const struct group *grou
 
 struct passing {
 	const struct group *group;
-	uint64_t left;           // until the wide item is expected to start
+	uint64_t left;           // nanoseconds until the wide item is expected to start
 };
 
 // Is the queue's next item expected to end within passing->left, on slots that are free now?

@@ -1,18 +1,18 @@
-// Cancelling what is queued, of one queue or of all, and shutting the pool down.
+// Cancels the queued items of one queue or of all queues, and shuts the pool down.
 
 #include "engine/internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 
-// All items of a queue, taken away from it.
+// The queued items of a queue, which were taken out of it to be dropped.
 struct cancelled {
 	struct queue *queue;     // pinned
 	struct list items, extents, tail; // oldest items first, as struct queue holds them
 	uint64_t nitems;
 };
 
-// Returns the worker with an item of the queue that was taken and waits for its slots; or NULL.
+// Returns the worker that has taken a wide item of the queue and waits for the slots of that item; or NULL.
 static struct worker *queue_reserver(const struct queue *queue) {
 	struct worker *reserver = queue->group->reserver;
 	return reserver && reserver->reserved_queue == queue ? reserver : NULL;
@@ -25,7 +25,7 @@ static bool queue_can_cancel(const struct queue *queue) {
 
 // ---- cancelled ----
 
-// Takes the items of the queue that were brought forward.
+// Takes out of the front the items of the queue that were brought forward, but not the queue's last item.
 static void cancel_front(struct queue *queue, struct cancelled *cancelled) {
 	list_for_each_entry(&queue->group->front, struct front, front, link) {
 		if (queue->nfront > 0 && front->queue == queue && !front->worker && !(front->item->flags & ITEM_LAST)) {
@@ -118,7 +118,7 @@ uint64_t pool_shutdown(struct pool *pool) {
 	waiting_wake(pool);
 	bool last = pool->nqueues == 0 && !pool->idle_claimed;
 	pool->idle_claimed = pool->idle_claimed || last;
-	++pool->callers; // [E7], also while dropping
+	++pool->callers; // pool_destroy() waits for this thread [E7], also while the thread drops items
 	pool_leave(&deferred);
 	uint64_t dropped = 0;
 	for (size_t i = 0; i < n; ++i) {

@@ -1,4 +1,4 @@
-// What is done once the pool's lock was given back: waking threads, calling hooks.
+// What is done after the pool's lock is given back: threads are woken, and hooks are called.
 
 #include "engine/internal.h"
 
@@ -25,7 +25,7 @@ void pool_become_idle(struct pool *pool) {
 	mutex_unlock(&pool->lock);
 }
 
-// Calls hooks.removed, then hooks.idle if that was the last queue; without the lock.
+// Calls hooks.removed for the queue; then, if it was the last queue, hooks.idle. Without the lock.
 static void queue_remove(struct pool *pool, struct queue *queue) {
 	if (pool->config.hooks.removed) {
 		pool->config.hooks.removed(pool->config.hooks.arg, queue, queue->submitted);
@@ -49,7 +49,7 @@ static void queue_remove(struct pool *pool, struct queue *queue) {
 	}
 }
 
-// Calls the hooks. Deferred actions that follow from them are added to `more`.
+// Calls the hooks. Deferred actions that the hooks cause are added to `more`.
 static void deferred_call(const struct deferred *deferred, struct deferred *more) {
 	struct pool *pool = deferred->pool;
 	const struct pool_hooks *hooks = &pool->config.hooks;
@@ -82,7 +82,7 @@ static void deferred_call(const struct deferred *deferred, struct deferred *more
 		hooks->low(hooks->arg, NULL);
 	}
 	for (struct queue *queue = deferred->removed, *next; queue; queue = next) {
-		next = queue->next_removed; // before the queue is freed
+		next = queue->next_removed; // read now, as queue_remove() may free the queue
 		queue_remove(pool, queue);
 	}
 }

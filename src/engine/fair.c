@@ -1,7 +1,7 @@
 // The fair choice: whose turn is next among queues with weights, priorities and limits.
 //
-// Virtual time. A queue's virtual time is the service it has had, divided by its weight, plus an offset; the lowest goes first. Each tier (the queues
-// of one priority) has a clock V, at which a queue is placed when it begins to want, that is, to have work that it may run.
+// Virtual time. A queue's virtual time is its service so far, divided by its weight, plus an offset; the queue with the lowest goes first. Each tier
+// (the queues of one priority) has a clock V, at which a queue is placed when it begins to want, that is, to have work that it may run.
 //
 //	V advances by each charge, divided by the sum of the weights of all queues that want: as fast as a queue with a fair share.
 //	V stays between the least virtual time of the queues that want, and a quantum above that: a turn, or under time the longest median.
@@ -15,8 +15,8 @@
 // Under time a queue's key is its virtual time plus what its running items are still expected to take, by their median. Otherwise all slots would go
 // to one queue while its running items are not charged yet: a convoy.
 //
-// Ties: under time the queue with fewer slots taken per weight goes first, so that a burst at the start spreads; then the queue that was served
-// longest ago, never served first; then in order of opening. Under turns nothing depends on when items end.
+// Ties: under time the queue with fewer slots taken per weight goes first, so that a burst at the start spreads; then a queue that was never served,
+// then the queue that was served longest ago, then the queue that was opened first. Under turns nothing depends on when items end.
 //
 // All tiers below the highest together get a sixteenth of what is charged, as tokens. When the tokens make a whole turn (under time: more than the
 // running items of these tiers are expected to take), the lower tier that was served longest ago is picked.
@@ -130,7 +130,7 @@ static void lag_account(struct fair_tier *tier, const struct fair_queue *queue, 
 // ---- virtual time ----
 
 // A sum of quotients units / weight is kept as a whole number and a remainder below the weight, which is added to the next units before they are
-// divided. The weight of a tier's clock, a sum of weights, may have shrunk since: then the remainder is above it for once.
+// divided. The weight of a tier's clock, a sum of weights, may shrink: then the remainder is not below it until the next addition.
 
 static inline void sum_add(uint64_t *sum, uint64_t *rem, uint64_t units, uint64_t weight) {
 	uint64_t total = *rem + units;
@@ -189,7 +189,7 @@ static inline uint64_t longest_median(const struct fair_tier *tier) {
 
 // ---- the tier's clock ----
 
-// Bounds the clock by the queues that want; if none wants, raises it to the greatest virtual time.
+// Brings the clock V within the bounds that the queues that want a turn set for it; if no queue wants one, raises V to the greatest virtual time.
 static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
 	const struct fair_heap *heap = &tier->heaps[BY_VIRT];
 	bool wanting = heap->n > 0;
@@ -216,7 +216,7 @@ static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
 
 // ---- tokens of the lower tiers ----
 
-// Limits the tokens that the lower tiers have saved: to a turn (under time: an item on each slot), or to 0 while at most one tier wants. Debts stay.
+// Limits the tokens that the lower tiers save: to a turn (under time: an item on each slot), or to 0 while at most one tier has work. Debts stay.
 static void tokens_cap(struct fair *fair) {
 	int64_t cap = 0;
 	if (fair->busy_tiers > 1 && !fair->time) {
@@ -234,7 +234,7 @@ static void tokens_cap(struct fair *fair) {
 	}
 }
 
-// Counts `units` of service, of which the lower tiers had `lower`.
+// Adds to the tokens for `units` of service, of which the lower tiers have got `lower`.
 static void tokens_add(struct fair *fair, uint64_t units, uint64_t lower) {
 	if (fair->busy_tiers > 1 || fair->tokens < 0 || lower > 0) {
 		uint64_t total = fair->tokens_rem + units;
@@ -261,13 +261,13 @@ static bool is_lower(const struct fair *fair, const struct fair_tier *tier) {
 
 // ---- time ----
 
-// Under time: brings clocks and tokens up to now.
+// Under time: advances the clocks of the tiers, and the tokens, to the time `now`.
 static void pass(struct fair *fair, uint64_t now) {
 	if (!fair->time || !before(fair->last, now)) {
 		return;
 	}
 	uint64_t elapsed = now - fair->last, all = 0, lower = 0;
-	bool below = false; // the tier is below the highest that could be picked
+	bool below = false; // the tier is below the highest tier that has a queue to pick
 	for (struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
 		if (tier->busy > 0 && tier->wanting > 0) {
 			sum_add(&tier->clock, &tier->rem, tier->busy * elapsed, tier->wanting);
@@ -285,7 +285,7 @@ static void pass(struct fair *fair, uint64_t now) {
 
 // ---- places ----
 
-// To be called when the queue was served, or no longer wants: notes how long it has waited, if that was its longest wait.
+// To be called when the queue was served, or no longer wants: records the wait that ends, if it was the queue's longest.
 static inline void wait_ends(struct fair_queue *queue, uint64_t now) {
 	if (before(queue->since, now) && queue->longest_wait < now - queue->since) {
 		queue->longest_wait = now - queue->since;
@@ -313,7 +313,7 @@ static void count_eligible(struct fair *fair, struct fair_tier *tier, bool come)
 	}
 }
 
-// Notes that only its rate keeps the queue's items from running.
+// Notes that only the queue's rate keeps its items from running.
 static void hold(struct fair *fair, struct fair_queue *queue) {
 	queue->at_limit = true;
 	heap_add(queue->tier, BY_DUE, queue, queue->due);
@@ -590,7 +590,7 @@ static bool goes_first(const struct fair_queue *a, uint64_t virt_a, const struct
 	return a->served != b->served ? a->served < b->served : a->seq < b->seq;
 }
 
-// Returns the tier to pick from: the highest; or, if the lower tiers have their turn, the one with a queue to pick that was served longest ago.
+// Returns the highest tier with a queue to pick; or, if the lower tiers have their turn, the one of these that was served longest ago.
 static struct fair_tier *tier_pick(const struct fair *fair, uint64_t now) {
 	struct fair_tier *top = tier_top(fair), *lower = NULL;
 	if (fair->busy_tiers < 2) {
@@ -609,7 +609,7 @@ static struct fair_tier *tier_pick(const struct fair *fair, uint64_t now) {
 	return turn ? lower : top;
 }
 
-// Returns the first queue that the filter takes, among the FAIR_PEEK_MAX entries nearest the top; without a filter the first of all.
+// Returns the first queue that the filter lets through, among the FAIR_PEEK_MAX entries nearest the top; without a filter the first queue of all.
 static struct fair_queue *heap_find(const struct fair_heap *heap, fair_filter_fn *filter, const void *arg) {
 	const struct fair_entry *best = NULL;
 	for (size_t at = 0; at < heap->n && at < (filter ? FAIR_PEEK_MAX : 1); ++at) {
@@ -621,7 +621,7 @@ static struct fair_queue *heap_find(const struct fair_heap *heap, fair_filter_fn
 	return best ? best->queue : NULL;
 }
 
-// Returns the queue of the tier that goes first, among those that the filter takes (without a filter: all); or NULL.
+// Returns the queue of the tier that goes first, among those that the filter lets through (without a filter: all); or NULL.
 static FP_INLINE struct fair_queue *tier_peek(const struct fair_tier *tier, fair_filter_fn *filter, const void *arg, uint64_t now) {
 	struct fair_queue *best = heap_find(&tier->heaps[BY_VIRT], filter, arg);
 	uint64_t least = best ? best->virt : 0;
@@ -658,7 +658,7 @@ static void tokens_turn(struct fair *fair, const struct fair_tier *tier, uint64_
 	}
 }
 
-// Picks an item that takes the token, if the token has come, so that exempt items do not pass such items for ever; else picks an exempt item.
+// Decides which item a pick takes: one that takes the token if it has come, so that exempt items do not starve these items; else an exempt item.
 static void take_token(struct fair_queue *queue, uint64_t now) {
 	bool is_early = queue->interval > 0 && before(now, queue->due);
 	queue->picks_exempt = queue->exempt > 0 && (is_early || queue->exempt == queue->backlog);

@@ -1,8 +1,8 @@
 // The fair choice: whose turn is next among queues with weights, priorities and limits.
 //
-// A pure state machine: no threads, no clock, no I/O, and no allocation but in fair_add() and fair_set(). Times are
-// passed in, in nanoseconds that never go back. The caller embeds a struct fair_queue in each of its queues and keeps
-// the items; here an item is only a count.
+// A pure state machine: no threads, no clock, no I/O; only functions whose comments say so allocate. The caller passes in the
+// time, in nanoseconds, which never goes back. The caller embeds a struct fair_queue in each of its queues and keeps
+// the items; fair.c only counts them.
 //
 // An item's life: fair_arrive -> fair_pick -> fair_done or fair_give_back; or fair_arrive -> fair_withdraw.
 // An item that counts as several turns: fair_charge, between fair_pick and fair_done, charges the turns after the first.
@@ -15,8 +15,8 @@
 // window of a second would let two bursts of N come within one second. The caller calls fair_release() to make queues eligible again whose token has
 // come. Items may be exempt from the rate (fair_arrive_exempt()): these are picked while the rate holds the queue's other items back.
 //
-// "Under time" means that fair.time is set: slot-time is charged. The caller may then report what it has measured: fair_learn() sets the median
-// length of a queue's items; from fair_expect() to fair_unexpect() an item's expected slot-time counts before it has passed.
+// "Under time" means that fair.time is set: slot-time (slots times nanoseconds) is charged instead of turns. The caller may then report what it has
+// measured: fair_learn() sets the median length of a queue's items; from fair_expect() to fair_unexpect() an item's slot-time counts in advance.
 
 #pragma once
 
@@ -37,7 +37,7 @@ enum { FAIR_PEEK_MAX = 255 }; // see fair_peek_filtered()
 
 struct fair_tier;
 
-// A running item, by which fair.c knows how much slot-time is still expected. The caller keeps the struct while the item runs.
+// A running item: tells fair.c how much slot-time the item is still expected to take. The caller keeps the struct while the item runs.
 struct fair_job {
 	struct fair_job *next, **link; // in fair_queue.jobs; `link` NULL: it is in no list
 	uint64_t start;
@@ -46,14 +46,14 @@ struct fair_job {
 
 // The service that a queue has had, and the items that it has. Only fair.c uses the struct, but all may read the fields that are marked public.
 struct fair_queue {
-	uint64_t virt;           // virtual time at `last`: service / weight + an offset; FAIR_TURN units a turn, or under time nanoseconds
+	uint64_t virt;           // virtual time at `last`: service / weight + an offset; in FAIR_TURN units per turn, or under time in nanoseconds
 	uint64_t rem;            // remainder of the last division by the weight, added before the next division
 	uint64_t served;         // number of the pick that served it last; 0: never
 	uint64_t backlog;        // public: items waiting
 	uint32_t running;        // public: items picked and not done
 	uint32_t extra;          // public: slots that the running items take beyond one each
 	uint32_t weight;
-	uint32_t limit;          // items running at most; 0: no limit
+	uint32_t limit;          // the most items that may run at once; 0: no limit
 	uint64_t interval;       // public: the least nanoseconds from a pick to the next, by the queue's rate; 0: no rate
 	uint64_t due;            // public: no pick before this time; 0: the queue has had no rate
 	uint64_t exempt;         // items of the backlog that neither wait for a token nor take one
@@ -65,9 +65,9 @@ struct fair_queue {
 	struct fair_tier *tier;
 	uint64_t seq;            // order of fair_add()
 	struct list special;     // in tier->special, while each pick has to look at this queue
-	uint64_t since;          // since when it has wanted a turn and got none
+	uint64_t since;          // the time since which it has wanted a turn and got none
 	uint64_t longest_wait;   // public: the longest time that it wanted a turn and got none
-	// under time
+	// used only under time
 	uint64_t last;           // the time for which `virt` is right
 	uint64_t median;         // median length of its items (fair_learn()); 0: not known
 	struct fair_job *jobs;   // items that run, from fair_expect() to fair_unexpect()
@@ -92,10 +92,10 @@ struct fair_tier {
 	struct fair_tier *next;   // the tier with the next lower priority
 	uint64_t neligible;
 	struct fair_heap heaps[HEAPS];
-	uint64_t clock;           // the virtual time V of fair.c
+	uint64_t clock;           // the tier's own virtual time, which comments in fair.c call V
 	uint64_t rem;             // remainder of the last division of the clock, added before the next division
-	uint64_t wanting;         // sum of the weights of the queues that want
-	uint64_t greatest;        // the greatest virtual time that a queue ever had, by the slot-time charged so far
+	uint64_t wanting;         // sum of the weights of the queues that want a turn
+	uint64_t greatest;        // the greatest virtual time that a queue of the tier has had so far
 	uint64_t served;          // number of its last pick
 	struct list special;
 	int32_t priority;
@@ -116,25 +116,25 @@ struct fair {
 	bool time;               // charges slot-time instead of turns
 	uint8_t ntiers;          // created so far, up to 255
 	uint32_t tokens_rem;     // remainder of `tokens`, in sixteenths
-	int64_t tokens;          // what the tiers below the highest are owed of their sixteenth of the service, in units of `virt`
+	int64_t tokens;          // how much of their sixteenth of the service the tiers below the highest are still owed, in units of `virt`
 	uint64_t last;           // under time: the time for which clocks and tokens are right
 	uint64_t nadded;
-	unsigned slots;          // set by the owner: how many items run at once. Only `time` needs it
+	unsigned slots;          // set by the owner: how many items may run at once. Used only under time
 };
 
-// The place of a removed queue that had had more service than the others: a queue of the same name that is added later begins there, so that nothing
-// is gained by leaving and coming back. The caller keeps the tag until fair_has_passed(), and if the queue had a rate also until `due`.
+// The virtual time of a removed queue that was ahead of its tier's clock. A queue of the same name that is added later begins there, so that a queue
+// gains nothing by leaving and coming back. The caller keeps the tag until fair_has_passed() is true and, if the queue had a rate, `due` has come.
 struct fair_tag {
 	uint64_t virt;
 	uint64_t due;            // no pick before this time, if the queue has a rate again
 	uint8_t tier;            // number of the tier in which `virt` counts; 0: the queue was not ahead
 };
 
-// Cannot fail. The caller owns `fair`, and calls fair_fini() when all queues are removed.
+// Initializes `fair` without queues (`time`: fair.time); cannot fail. The caller calls fair_fini() when all queues are removed.
 void fair_init(struct fair *fair, bool time);
 void fair_fini(struct fair *fair);
 
-// Adds a queue without items. `weight` is cut to 1 to FAIR_MOST_WEIGHT. `tag`: what fair_remove() returned for this name, or NULL. Allocates.
+// Adds a queue without items. A `weight` outside of 1 to FAIR_MOST_WEIGHT is cut. `tag`: what fair_remove() gave for the name, or NULL. Allocates.
 void fair_add(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
               const struct fair_tag *tag);
 
@@ -168,7 +168,7 @@ void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint
 // One more item waits, and is exempt from the rate.
 void fair_arrive_exempt(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
-// Starts an item of the queue, which has one waiting, out of turn: the item is charged and counted as if fair_pick() had picked it.
+// Starts a waiting item of the queue out of turn: charges the queue and counts the item as if fair_pick() had picked the queue.
 void fair_take(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
 // Picks the queue whose turn it is, charges it and counts one of its items as running. NULL if none is eligible.
@@ -178,7 +178,7 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now);
 // Returns the queue that fair_pick() would pick now, without picking it.
 struct fair_queue *fair_peek(struct fair *fair, uint64_t now);
 
-// Whether the queue may be taken.
+// A filter: returns whether the queue may be taken.
 typedef bool fair_filter_fn(const void *arg, const struct fair_queue *queue);
 
 // Returns the first of the eligible queues for which the filter returns true, for fair_take(); or NULL. Tiers are searched
@@ -198,8 +198,8 @@ void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64
 // counts as one item for the limit. May be called more than once for an item.
 void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
-// Under time: an item of the queue has used `slots` slots for `more` nanoseconds longer (negative: shorter) than it was charged for: charges
-// the difference. If turns are charged, does nothing.
+// Under time, charges the queue for the difference if an item has used `slots` slots `more` nanoseconds longer (negative: shorter) than the queue was
+// charged for. Does nothing if turns are charged.
 void fair_correct(struct fair *fair, struct fair_queue *queue, uint32_t slots, int64_t more, uint64_t now);
 
 // Undoes a fair_widen() that was made at `start`: the queue gets back what it was charged for the slots.
@@ -211,8 +211,8 @@ void fair_resume(struct fair *fair, struct fair_queue *queue, uint32_t extra, ui
 // Sets the median length of the queue's last items, in nanoseconds, as the caller has measured it.
 void fair_learn(struct fair *fair, struct fair_queue *queue, uint64_t median);
 
-// Under time: from fair_expect() to fair_unexpect(), an item picked before uses `slots` slots. The caller keeps `job` between the two
-// calls.
+// Under time: from fair_expect() to fair_unexpect() an item that was picked uses `slots` slots, and the slot-time that it is still expected to take
+// counts in advance. The caller keeps `job` between the two calls.
 void fair_expect(struct fair_queue *queue, struct fair_job *job, uint32_t slots, uint64_t now);
 void fair_unexpect(struct fair_job *job);
 

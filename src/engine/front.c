@@ -1,5 +1,5 @@
-// What goes before the turn of any queue: items that were brought forward, queues' last items, and items that want back the slots that they have lent
-// [E13].
+// The front: the entries that go before the turn of any queue [E13]. They are items that were brought forward, queues' last items, and items that
+// want back the slots that they have lent.
 
 #include "engine/internal.h"
 

@@ -1,4 +1,4 @@
-// Groups: which thread is woken or started when there is work, and what happens when no thread can be had.
+// Groups: which thread is woken or started when there is work, and what happens when no thread can be started.
 
 #include "engine/internal.h"
 
@@ -63,7 +63,7 @@ uint64_t group_demand(const struct pool *pool, const struct group *group, uint64
 	return n < most ? n : most;
 }
 
-// Has hooks.starving called if the demand of the group is greater than demand_known [E16].
+// Notes that hooks.starving is to be called, if the demand of the group is greater than demand_known [E16].
 static void note_demand(struct pool *pool, const struct group *group, struct deferred *deferred) {
 	bool waits = front_first(group) || fair_is_eligible(&group->fair);
 	if (group == &pool->groups[0] && waits && pool->started && group_demand(pool, group, pool->demand_known + 1) > pool->demand_known) {
@@ -83,8 +83,8 @@ static uint64_t next_due(const struct group *group) {
 	return front < due ? front : due;
 }
 
-// True if a thread has to become the timer, or the timer has to wake earlier, for the next token of a rate [E14]. That is so only if a slot is free,
-// or one could be had by hooks.starving; else the thread whose item ends next looks for tokens.
+// True if a thread has to become the timer, or the timer has to wake earlier, for the next token of a rate [E14]. Either is needed only if a slot
+// is free or could be had by hooks.starving; else the thread whose item ends next looks for tokens.
 static bool needs_timer(const struct pool *pool, const struct group *group) {
 	bool is_free = group->running < group->fair.slots && (!group->reserver || !list_is_empty(&group->front));
 	bool can_be_had = pool->config.hooks.starving && group == &pool->groups[0];
@@ -139,7 +139,7 @@ struct queued_item *reservation_cancel(struct worker *reserver, struct deferred 
 	return item;
 }
 
-// True if an item on slots may end by itself, or is still to be resumed.
+// True if an item runs on its slots, and so may end by itself, or is pending, and so may be resumed.
 static bool any_item_goes_on(const struct pool *pool) {
 	for (unsigned i = 0; i < pool->nworkers; ++i) {
 		const struct worker *worker = pool->workers[i];
@@ -151,8 +151,8 @@ static bool any_item_goes_on(const struct pool *pool) {
 }
 
 // Starts a thread for the group. If the system allows no more threads (EAGAIN), the group goes on with its threads if one of them can take items.
-// Else, if items are resumed and only the reserver's thread is there for them, its wide item goes to the front [E18]. Else the start is tried again
-// when an item ends or is resumed; if no item can, and no thread is about to look for work, fairpar ends with a message.
+// Else, if items are resumed and only the reserver's thread is there for them, the reserver's item goes to the front [E18]. Else the start is tried
+// again when an item ends or is resumed; if no item can end or be resumed, and no thread is about to look for work, fairpar ends with a message.
 static void runner_start(struct pool *pool, struct group *group, struct deferred *deferred) {
 	struct runner *runner = NEW(struct runner);
 	*runner = (struct runner){.pool = pool, .group = group, .worker = spare_take(pool, group)};
@@ -202,7 +202,7 @@ bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *
 	bool takes_timer = !group->idle || (for_timer && group->timer);
 	struct runner *runner = for_reserver ? group->reserver->runner : takes_timer ? group->timer : group->idle;
 	if (for_reserver && !runner->parked) {
-		return true; // the reserver's thread is awake, and will look by itself
+		return true; // the reserver's thread is awake, and will look for work by itself
 	}
 	if (runner) {
 		group->idle = runner == group->idle ? runner->below : group->idle;

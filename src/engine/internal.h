@@ -9,10 +9,10 @@
 //	queue.c     the items that a queue holds, in memory and on disk
 //	registry.c  queues by name: open, remove, remember
 //	deferred.c  what is done after the lock is given back
-//	worker.c    a thread: find an item, park, run it, go on with another item while it is pending
+//	worker.c    what a thread does: finds an item or parks, runs the item, and takes another item while the first one is pending
 //	cancel.c    cancel and shut down
-//	lend.c      items that lend their slots, and those that are brought forward
-//	pool.c      the other calls from outside, and the design
+//	lend.c      items that lend their slots, and items that are brought forward
+//	pool.c      the other calls of pool.h; its first comment has the design and the invariants [E1] to [E18]
 
 #pragma once
 
@@ -31,7 +31,7 @@
 enum {
 	HEAD_EVERY = 16, // each 16th pick of a queue takes the item at its head, before any local item
 	WAITING_MOST = 64, // once this many items of a group wait without slots, only entries of the front start [E17]
-	LENGTHS = 15,    // how many last items of a queue count for its median length
+	LENGTHS = 15,    // how many of a queue's last items count for its median length
 	ITEM_LAST = 1 << 4, // flag of a queue's last item, which nobody cancels; enum work_flags has the other flags
 };
 
@@ -61,13 +61,13 @@ struct extent {
 	size_t begin, end;       // what was not read back yet: the bytes from offset + begin to offset + end
 };
 
-// The items that were submitted, to their own queue, by items of one worker.
+// The local list of a worker for a queue: the items that the worker's running items have submitted to their own queue.
 struct local {
 	struct list items;       // the newest at the end
 	struct list link;        // in queue->locals while `items` is not empty
 };
 
-// One of two groups of threads and workers, with the queues that they serve: for slots, or dedicated threads.
+// One of the two groups of threads and workers, with the queues that they serve: one group runs items on slots, the other on dedicated threads.
 struct group {
 	struct fair fair;        // the fair choice among its queues; fair.slots is the number of slots
 	unsigned running;        // slots taken by running items
@@ -145,7 +145,7 @@ struct worker {
 	enum lend_state lending;    // RETURNS: `back` is in group->front
 	struct front back;
 	uint64_t expected;       // the median length of its queue's items when the item began; 0: not known
-	uint64_t lent_at, away;  // when the item began to lend its slots; nanoseconds that it ran without slots before
+	uint64_t lent_at, away;  // when the item began to lend its slots; for how many nanoseconds it had no slots before that
 	uint32_t width;          // slots that the item takes, or wants while it waits for them
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
 	uint64_t token_due;      // if the queue has a rate: when the token comes that follows the item's own; 0: the item took no token
@@ -168,7 +168,7 @@ struct queue {
 	struct queue *next_removed; // in deferred.removed
 	uint32_t opens;          // how many calls of pool_queue_open() were not matched by pool_queue_close() yet
 	uint32_t pins;           // how many threads, entries of the front and items without slots keep the queue from being removed
-	bool closed;             // no more work from outside
+	bool closed;             // the queue takes no more work from outside
 	bool removed;
 	bool low_armed;
 	bool had_last;           // pool_queue_set_last_item() was called
@@ -247,7 +247,7 @@ struct pool {
 	size_t struct_mem;       // bytes of memory for the queues themselves
 	uint64_t spilled;        // bytes of items on disk
 	size_t full_need;        // bytes of a refused submission: once they fit, hooks.low(NULL) is called; 0: none was refused
-	bool warned_spill, warned_threads; // hooks.trouble was called
+	bool warned_spill, warned_threads; // hooks.trouble was called for the spill file, for a thread
 	uint64_t demand_known;   // hooks.starving is called once the demand is greater than this [E16]
 	bool surplus_reported;       // hooks.surplus was called; reset when an item uses slots (again), or by pool_drop_surplus()
 };
@@ -340,20 +340,20 @@ uint64_t group_demand(const struct pool *pool, const struct group *group, uint64
 // If a worker waits to ask hooks.gate again, makes it ask now: the answer may have changed.
 void pool_ask_again(struct pool *pool);
 
-// Wakes or starts a thread if one is needed [E3]. The only deferred actions may be the wake and hooks.trouble. Returns whether a thread was needed.
+// Wakes or starts a thread if one is needed [E3]. Defers no actions but the wake and hooks.trouble. Returns whether a thread was needed.
 bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *deferred);
 
-// As group_wake_thread(), after front_settle(); or has hooks.starving called if the demand has risen [E16].
+// Calls front_settle() and group_wake_thread(). If no thread was needed, but the demand has risen, defers a call of hooks.starving [E16].
 void group_wake(struct pool *pool, struct group *group, struct deferred *deferred);
 void groups_wake(struct pool *pool, struct deferred *deferred);
 
-// Returns how many threads cannot take another item, because their item may use no slot or they wait to gather slots for one; plus how many resumed
-// items need a thread but take no slot.
+// Returns how many threads take no other item: those whose item lends its slots, and the reserver's, which waits for slots. Also counts the resumed
+// items that lend their slots: each needs a thread beyond those for the slots.
 static inline unsigned threads_away(const struct group *group) {
 	return group->lending - group->lending_pending + (group->reserver != NULL);
 }
 
-// Puts a parked thread on top of the stack.
+// Puts a parked thread on top of the stack of its group's idle threads.
 void idle_push(struct runner *runner);
 
 // spare_take() takes a spare worker of the group, or makes one; spare_give() gives the worker back when it has no item.
@@ -398,8 +398,8 @@ struct queued_item *queue_take_id(struct queue *queue, uint64_t id);
 // Moves all items of the queue, except those in the front, to the ends of the three lists: `items` gets the oldest items, `tail` the newest.
 void queue_take_all(struct queue *queue, struct list *items, struct list *extents, struct list *tail);
 
-// Reads as many whole items as fit in `most` bytes, at least one, and adds them to the end of the list. Returns their bytes. Needs no lock if the
-// extent is the caller's.
+// Reads as many whole items as fit in `most` bytes, at least one, and adds them to the end of the list. Returns the number of bytes read. Needs
+// no lock if the extent is the caller's.
 size_t extent_read(struct pool *pool, struct extent *extent, size_t most, struct list *items);
 
 // Frees the extent and its room in the spill file.
@@ -436,18 +436,18 @@ void names_fini(struct pool *pool);
 
 // ---- deferred.c ----
 
-// Has hooks.low called if it is armed and the queue has fewer than its low_water bytes.
+// Defers a call of hooks.low if the hook is armed and the queue has fewer than its low_water bytes.
 void queue_note_low(struct queue *queue, struct deferred *deferred);
 
 // Runs the deferred actions; without the lock. They may cause further deferred actions, which are run too.
 void deferred_run(struct deferred *deferred);
 
-// For threads from outside. pool_enter() takes the lock; pool_leave() gives the lock back and runs the deferred actions, by FP_CLEANUP() at the end of
-// a block.
+// For threads from outside. pool_enter() takes the lock; pool_leave() gives the lock back and runs the deferred actions. FP_CLEANUP() can call it at
+// the end of a block.
 struct deferred pool_enter(struct pool *pool);
 void pool_leave(struct deferred *deferred);
 
-// Has hooks.low(NULL) called if there is room again for a submission that was refused.
+// Defers a call of hooks.low(NULL) if there is room again for a submission that was refused.
 void pool_notice(struct pool *pool, struct deferred *deferred);
 
 // Calls hooks.idle; without the lock. Only for the thread that has set idle_claimed.

@@ -26,7 +26,7 @@ static void lend(struct worker *worker, struct deferred *deferred) {
 	}
 	worker->lending = LENDS;
 	group_wake(pool, group, deferred);
-	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker that looks for work will report this
+	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // reported here, as perhaps no worker looks for work now
 		pool->surplus_reported = deferred->surplus = deferred->any = true;
 	}
 }
@@ -62,7 +62,7 @@ bool worker_keeps_slots(struct worker *worker) {
 void worker_wait_begin(struct worker *worker) {
 	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(worker->pool);
 	++worker->group->waiting;
-	++worker->queue->holds; // before the slots are lent: the queue's next item would take them
+	++worker->queue->holds; // before the slots are lent, as the queue's next item would take them
 	queue_set_pause(worker->queue);
 	lend(worker, &deferred);
 }
@@ -81,7 +81,7 @@ void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal)
 	group_wake(pool, group, &deferred);
 	pool_leave(&deferred);
 	mutex_lock(&pool->lock);
-	// a pool that was shut may lose all of its slots for good. The load pairs with begin_termination()
+	// a pool that was shut may lose all of its slots for good. The atomic load pairs with the store of begin_termination()
 	while (worker->lending != KEEPS && (!pool->shut || group->fair.slots > 0) && !atomic_load_acquire(refusal)) {
 		cond_wait(&worker->runner->wake, &pool->lock);
 	}

@@ -4,7 +4,7 @@
 // starting a thread, once for each slot, takes longer. What goes beyond memory (waking threads, writing to disk, calling most hooks) is noted as a
 // deferred action and done after the lock was given back.
 //
-// [E1] An item that was taken is run once or dropped once. It is in one list or one extent of the spill file until
+// [E1] An item that was submitted is run once or dropped once. It is in one list or one extent of the spill file until
 //      queue_take(), queue_take_id() or queue_cancel() takes it out, under the lock; nothing else does.
 // [E2] An item is charged to its queue in the fair choice wherever it comes from, so local items cannot starve other queues; and each 16th pick of a
 //      queue takes its head, so they cannot starve the other items of their own queue. Enforced by worker_dispatch(), queue_take().
@@ -13,7 +13,7 @@
 //      other than the reserver is parked or may be started. Whenever the lock is given back in a hungry state, a wake is in flight (group->waking),
 //      or a thread that takes the lock next looks again: a worker that ends its item, the thread that asks hooks.gate, or a reserver with deferred
 //      actions. Enforced: everything that can make a group hungry (submit, start, resume, more or fewer slots, slots lent, new attributes, a
-//      reservation cancelled) calls group_wake(), or is done by a worker that then looks itself. The woken worker clears `waking` and, having taken
+//      reservation cancelled) calls group_wake(), or is done by a worker that then looks for work. The woken worker clears `waking` and, having taken
 //      its item, calls group_wake(). So each worker wakes the next, and none is woken while a wake is in flight. A worker that finds only work for
 //      the reserver calls group_wake(), too: it may have freed the slots, or been woken before there was a reserver.
 // [E4] The running items of a group take at most fair.slots slots, unless slots were taken away or pool_reclaim() was called without `waits`; at most
@@ -179,7 +179,7 @@ static FP_INLINE bool goes_local(const struct queue *queue, const struct worker 
 	       pool->item_mem + pool->struct_mem < pool->config.queue_mem;
 }
 
-// `local`: the worker whose own list takes the items with WORK_LOCAL, or NULL.
+// Adds the items to the queue. `local`: the worker whose local list takes the items with WORK_LOCAL; NULL: the queue takes them.
 static void append_all(struct queue *queue, const struct worker *local, struct list *items) {
 	uint64_t narrived = 0;
 	list_for_each_entry(items, struct queued_item, item, link) {
@@ -386,7 +386,7 @@ void pool_stat(struct pool *pool, struct pool_stat *ret_stat) {
 
 // ---- what each queue has, and why its next item has not started ----
 
-// Checks in the order in which worker.c and fair.c decide.
+// Returns why the queue's next item has not started. Checks the causes in the order in which worker.c and fair.c check them.
 static enum queue_wait wait_of(const struct pool *pool, const struct queue *queue, uint64_t now) {
 	const struct group *group = queue->group;
 	const struct fair_queue *fair = &queue->fair;

@@ -1,15 +1,15 @@
 // The pool: named queues that take turns on a fixed number of slots, worked by threads with local lists and stealing.
 //
 // The pool knows no processes. A work item is a type (the function to call) and some bytes (the function's data); whether an item runs a child
-// process, calls a function, or lends a slot to somebody else until it is given back, makes no difference to the pool.
+// process, calls a function, or lends a slot to another program until the slot is given back, makes no difference to the pool.
 //
 // A free worker takes an item in two steps: first it picks the queue whose turn it is (engine/fair.h), then an item of that queue: the newest of its
 // own local list, else the oldest of another worker's local list, else the head of the queue. A local list holds items that running items submitted
 // with WORK_LOCAL. Every 16th pick of a queue takes the head first. The choice is made when a slot is free, never when the item is submitted.
 //
 // An item may take several slots (work.width). If too few are free when its turn comes, it reserves the free slots and those that become free next.
-// Meanwhile items are dispatched only if they are expected to end before the last of its slots is free (backfill), by the median length of their
-// queue's items. So narrow items cannot starve a wide item.
+// Meanwhile another item is dispatched only if it is expected, by the median length of its queue's items, to end before the last of the wide item's
+// slots is free (backfill). So narrow items cannot starve a wide item.
 //
 // Life of a queue:  OPEN -close-> CLOSED -empty, nothing running, its last item done-> REMOVED (the hook `removed`,
 //                   exactly once)
@@ -30,7 +30,7 @@ struct worker; // a running item with its slot or its dedicated thread. A thread
 
 enum work_status {
 	WORK_OK,
-	WORK_NOT_RUN,  // the item needed no slot after all (`creates`): its queue gets one turn back
+	WORK_NOT_RUN,  // the item did no work (a job may be cancelled, or its files may be there already): its queue gets one turn back
 	WORK_PENDING,  // the item has not ended; it has no thread until pool_resume(), but keeps all else that a running item has
 };
 
@@ -119,7 +119,7 @@ struct pool_hooks {
 	uint64_t (*gate)(void *arg);
 	// Called on a worker's thread before it sleeps for want of work, if an item of the worker has called worker_request_flush().
 	void (*flush)(void *arg);
-	// Waiting items could now use more slots than pool_demand() has returned: the receiver is to call pool_demand() again. "Has returned" means its
+	// Waiting items could now use more slots than pool_demand() has returned: the receiver is to call pool_demand() again. "Has returned" means the
 	// least result below `most` since the last call of this hook; before there is such a result, the hook is not called.
 	void (*starving)(void *arg);
 	// Slots are free, and there is no work for them. Called when a worker finds no work, but not again before an item begins to run or
@@ -146,7 +146,7 @@ struct pool_config {
 struct queue_attrs {
 	uint32_t weight;           // turns in a round: 1 to FAIR_MOST_WEIGHT (engine/fair.h), cut to these bounds
 	int32_t priority;          // the highest goes first; all lower priorities together still get a sixteenth of the service
-	uint32_t max_parallel;     // running items at most; 0 = no limit
+	uint32_t max_parallel;     // the most items that run at once; 0 = no limit
 	bool long_running;         // each item runs on a dedicated thread, without a slot, uncharged; fixed by the first open
 	bool prefer_fairness;      // items with WORK_LOCAL go to the tail of the queue like all others
 	uint64_t start_interval;   // least nanoseconds between two dispatches from the queue (its rate), or 0; its last item does not wait
@@ -240,8 +240,8 @@ uint64_t pool_shutdown(struct pool *pool);
 bool pool_wait_idle(struct pool *pool, uint64_t deadline);
 
 // Resumes the worker's item, whose run or resume has returned WORK_PENDING or is about to: a thread of the pool will call its `resume`. Several
-// pool_resume() before that count as one; if the item ends instead, they are forgotten. From any thread, also with locks that rank above the pool's:
-// pool_resume() calls no hook but `trouble`. The caller knows that the item has not ended.
+// pool_resume() before that count as one; if the item ends instead, they are forgotten. From any thread; the caller may hold
+// locks that rank above the pool's, as pool_resume() calls no hook but `trouble`. The caller knows that the item has not ended.
 void pool_resume(struct worker *worker);
 
 // Lends the slots of the worker's running item, which waits for other items: from now on the item takes no slots, and counts neither for max_parallel
@@ -260,8 +260,8 @@ bool worker_keeps_slots(struct worker *worker);
 // worker_wait_begin(): the running item, which has done nothing yet, begins to wait for something outside the pool, such as memory. It lends its
 // slots as by pool_lend(). The next items of its queue would wait for the same thing: none of them starts meanwhile, except items that were brought
 // forward. worker_wait_end(): the wait is over. Blocks until the item has its slots back. But the item takes its slots at once if `refusal` is NULL,
-// or is set meanwhile (pool_pause() follows), or if the pool is shut and has no slots. `why` is the caller's number (not 0) for what the item has
-// waited for (facts.limit_why). Both are called on the worker's thread.
+// if *refusal becomes true (its setter then calls pool_pause(), which wakes the thread), or if the pool is shut and has no slots. `why`: the caller's
+// number (not 0) for what the item has waited for (facts.limit_why). Both are called on the worker's thread.
 void worker_wait_begin(struct worker *worker);
 void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal);
 
@@ -290,7 +290,7 @@ unsigned pool_drop_surplus(struct pool *pool);
 // Why the next item of a queue has not started.
 enum queue_wait {
 	QUEUE_NEXT,      // it is about to start, or waits for hooks.gate
-	QUEUE_PAUSED,    // the queue is paused, or the pool
+	QUEUE_PAUSED,    // the queue or the whole pool is paused
 	QUEUE_HELD,      // an item of the queue waits for something that its next items need, too (worker_wait_begin())
 	QUEUE_LIMIT,     // max_parallel
 	QUEUE_RATE,      // start_interval of the queue has not passed
@@ -308,7 +308,7 @@ struct queue_view {
 	uint64_t interval;   // start_interval, 0: none
 	uint64_t wait_ns;    // QUEUE_RATE: nanoseconds until start_interval has passed
 	unsigned slots;      // slots of the pool; for a long-running queue, its most dedicated threads
-	unsigned width;      // QUEUE_GATHERS, QUEUE_BEHIND: slots that the item needs that gathers its slots (with QUEUE_BEHIND an item of another queue)
+	unsigned width;      // QUEUE_GATHERS, QUEUE_BEHIND: the slots that the gathering item needs (with QUEUE_BEHIND an item of another queue)
 };
 
 typedef void queue_view_fn(void *arg, const struct queue_view *view);
@@ -322,7 +322,7 @@ struct pool_stat {
 	uint64_t lending;    // items that lend their slots; they are in no other count
 	uint64_t running_long;
 	uint64_t slots_taken; // slots that the items on slots take
-	uint64_t dispatched; // so far
+	uint64_t dispatched; // items dispatched so far
 	uint64_t wakes;      // how often parked workers were woken, so far
 	unsigned threads;
 	size_t mem_bytes;    // bytes of queued items in memory

@@ -32,7 +32,7 @@ static void number_give(struct pool *pool, unsigned number) {
 }
 
 // Waits until the thread is woken or the pool is over. The thread goes on top of the idle stack, so that the thread with the warmest cache is woken
-// first. Not in the stack are the reserver, woken for its item, and the timer, woken if the stack is empty, or by its time.
+// first. The reserver and the timer are not in the stack: the reserver is woken for its item, the timer when the stack is empty or its time has come.
 static void runner_park(struct runner *runner) {
 	struct pool *pool = runner->pool;
 	struct group *group = runner->group;
@@ -133,7 +133,7 @@ static struct queue *take_front(struct worker *worker, struct front *front, uint
 	return queue;
 }
 
-// Takes the first item of the front; or, if there is a reserver, an item that may pass the reserver's; else an item of the queue whose turn it is.
+// Takes the first item of the front; or, if a wide item waits for slots, an item that may pass it; else an item of the queue whose turn it is.
 // Returns the item's queue; or NULL if no item may pass any more.
 static struct queue *worker_take(struct worker *worker, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
@@ -172,7 +172,7 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	return queue;
 }
 
-// Charges or pays back so that the worker's item is charged for `extra` slots beyond the first.
+// Charges the queue, or gives it back a part of its charge, so that it is charged for `extra` slots of the worker's item beyond the first.
 static void worker_charge(struct worker *worker, struct queue *queue, uint32_t extra, uint64_t now) {
 	struct fair *fair = &worker->group->fair;
 	if (extra > worker->extra) {
@@ -190,7 +190,7 @@ static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t no
 	struct group *group = worker->group;
 	uint32_t width = worker_is_long(worker) ? 1 : group_clamp(group, worker->width);
 	bool room = group_has_room(group, width);
-	// turns are charged at the pick, so that no queue that arrives meanwhile is placed before this one; slot-time as slots are used
+	// turns are charged at the pick, so that no queue that comes meanwhile is placed before this one; slot-time is charged as it passes
 	if (room || !group->fair.time) {
 		worker_charge(worker, queue, width - 1, now);
 	}
@@ -274,7 +274,7 @@ static bool worker_dispatch(struct worker *worker, uint64_t now, struct deferred
 	return true;
 }
 
-// Has hooks.surplus called, once, if slots are free and nothing wants them.
+// Notes that hooks.surplus is to be called, once, if slots are free and nothing wants them.
 static void note_surplus(const struct runner *runner, struct deferred *deferred) {
 	struct pool *pool = runner->pool;
 	const struct group *group = runner->group;
@@ -371,7 +371,7 @@ static void worker_learn(struct worker *worker, struct queue *queue, enum work_s
 	fair_learn(fair, &queue->fair, median_get(queue->lengths));
 }
 
-// Ends an item that still lends its slots, and so is in no count already [E12].
+// Ends an item that still lends its slots: it is counted in group->lending alone [E12].
 static void finish_lender(struct worker *worker, struct queue *queue, uint64_t now) {
 	if (worker->lending == RETURNS) {
 		front_remove(&worker->back);

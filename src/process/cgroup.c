@@ -61,7 +61,7 @@ static bool control_has(const struct cgroup_root *root, const char *path, const 
 	if (proc_read(root->fd, path, &text) != 0) {
 		return false;
 	}
-	text.data[strcspn(text.data, "\n")] = '\0'; // the file is one line
+	text.data[strcspn(text.data, "\n")] = '\0'; // the file has one line
 	return word_is_in(text.data, word, strlen(word));
 }
 

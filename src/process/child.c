@@ -36,7 +36,7 @@ struct child {
 	int paused[STREAM_ERR + 1]; // descriptors of the streams that are not read until ROOM is readable, or -1
 	uint64_t time_due;          // when to call children_time_out(), or TIME_NEVER
 	uint64_t stop_due;          // when to look whether the terminal has stopped the child, or TIME_NEVER
-	uint64_t linger_until;      // until when to wait for the rest of its group, once a child that was made to end is a zombie; 0: no such wait yet
+	uint64_t linger_until;      // until when to wait for the other processes of its group, if the child was made to end and is a zombie; 0: not yet
 };
 
 enum { END = STREAM_ERR + 1, IN, MORE, ROOM };
@@ -143,7 +143,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 	}
 }
 
-// Has the guardian unlink the file `path` if fairpar is killed before the child ends. NULL: it unlinks no file of this child any more.
+// Has the guardian unlink the file `path` if fairpar is killed before the child ends. NULL: the guardian unlinks no file of this child any more.
 static void child_guard_file(const struct child *child, const char *path) {
 	if (child->config->unlink_path) {
 		guardian_set_path(&child->children->guardian, child->running.slot, path);

@@ -43,7 +43,7 @@ uint64_t term_seq_length(const struct term_seq *seq);
 
 // Makes the table, and makes this process the subreaper of its descendants (prctl(2)). Called after signals_open() and
 // context_raise_nofile(). Copies `seq`; NULL: TERM_SEQ_DEFAULT. `context` (or NULL): its environment, which all jobs inherit, gets a
-// variable with a random value, the cookie; by it the processes that jobs have left behind are found (process/guardian.h). `wake_fd` (or -1)
+// variable with a random value, the cookie, by which fairpar finds the processes that jobs have left behind (process/guardian.h). `wake_fd` (or -1)
 // wakes the event loop (wakeup_post()) when guardian_fd() has changed, or when the end of a child begins. If this process ends by diag_die(), the
 // children are killed. The caller owns the table.
 struct children *children_create(const struct term_seq *seq, struct context *context, int wake_fd);
@@ -144,8 +144,8 @@ unsigned children_suspend_young(struct children *children, unsigned most);
 // Returns how many children run, stopped ones included.
 unsigned children_count(struct children *children);
 
-// Puts the pids of a sample of the running children into ret_pids: at most `most`, spread over all children, which `random` selects. Returns the
-// number of these pids; some of the children may end before the caller looks at them. *ret_running: how many children run in all.
+// Puts the pids of a sample of the running children into ret_pids: at most `most` pids, spread over all children; `random` selects them. Returns
+// the number of pids; some of these children may end before the caller looks at them. *ret_running: how many children run in all.
 size_t children_sample(struct children *children, uint64_t random, pid_t *ret_pids, size_t most, unsigned *ret_running);
 
 // True if all children have ended. A child counts as ended even if its worker, still busy with output, has not noticed that yet.
@@ -206,8 +206,8 @@ const atomic_bool *children_refusal(const struct children *children, bool cleanu
 // Runs one child from start to end on the calling thread, in which all signals must be blocked. If the start fails for lack of
 // processes, memory or descriptors (EAGAIN, ENOMEM, EMFILE, ENFILE), tries again when another child ends, and after growing pauses;
 // gives up, with OUTCOME_SPAWN_ERROR, after up to 10 s in which no other child has run. At its timeout, or after children_terminate(),
-// the child's whole group gets the signals of the sequence, one after another; processes of the group that outlive the child get the
-// remaining signals. Once the first of these signals was sent, the outcome is OUTCOME_TIMEOUT or OUTCOME_CANCELLED, whatever the
+// the child's whole group gets the signals of the sequence, one after another; processes of the group that outlive the child also get the
+// signals that are still to be sent. Once the first of these signals was sent, the outcome is OUTCOME_TIMEOUT or OUTCOME_CANCELLED, whatever the
 // child's exit status. A child that needs `memory` may have to wait for it before the start. children_terminate() ends this wait, and
 // the wait for another try; a child that is refused in this way has the outcome OUTCOME_CANCELLED, and start and end 0. Fills
 // *ret_result, and *ret_error when the outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor and no child behind.

@@ -341,7 +341,7 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 		&& !(is_alone && error == EAGAIN && proctree_fills_limit());
 	backoff->pause = backoff->pause ? backoff->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
 	if (backoff->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
-		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // no longer pause, as nothing tells this process when other programs end processes
+		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // pauses get no longer, as nothing tells this process when other programs' processes end
 	}
 	if (useful && alone_for >= NS_PER_S && !atomic_exchange(&children->has_reported, true)) {
 		diag_note("cannot start a process yet: %s%s", strerror(error), error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "");
@@ -593,7 +593,7 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 	do {
 		info.si_pid = 0;
 		// __WNOTHREAD: only children of this thread, which are orphans and the guardian; jobs are children of the workers' threads
-		live = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WNOTHREAD) == 0; // else ECHILD
+		live = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WNOTHREAD) == 0; // fails with ECHILD if there are no such children
 		if (live && info.si_pid != 0 && info.si_pid == atomic_load_acquire(&children->guardian.pid)) {
 			atomic_store_release(&children->guardian.pid, 0); // the guardian was killed, and another process may get its pid
 		}
@@ -607,7 +607,7 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 }
 
 void children_kill_orphans(struct children *children) {
-	uint64_t deadline = now_ns() + ORPHANS_S * NS_PER_S; // an orphan in an uninterruptible sleep does not die: the wait for it ends then
+	uint64_t deadline = now_ns() + ORPHANS_S * NS_PER_S; // the wait ends at this time, as an orphan in an uninterruptible sleep does not die
 	pid_t guardian = atomic_load_acquire(&children->guardian.pid);
 	bool found;
 	do {

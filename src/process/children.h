@@ -62,7 +62,7 @@ struct children {
 	bool sees_sigchld;       // signals_watch_children() is on
 	uint64_t rest_until;     // until when SIGCHLD is not to be reported (children_note_sigchld())
 
-	atomic_bool terminating; // set under the lock; read without it to refuse early
+	atomic_bool terminating; // children except clean-up commands are ended and refused; set under the lock, read without the lock
 	atomic_bool killing;     // clean-up commands are ended and refused, too; set and read as `terminating` is
 	struct term_seq seq;
 	struct guardian guardian;
@@ -98,10 +98,10 @@ uint64_t children_time_out(struct children *children, struct running_child *runn
 // Whether the child is being ended.
 bool children_is_marked(struct children *children, const struct running_child *running);
 
-// How one start, which fails again and again for lack of processes, memory or descriptors, has waited so far.
+// How long the start of a child, which fails again and again for lack of processes, memory or descriptors, has waited so far.
 struct start_backoff {
 	uint64_t pause;       // the last pause between two tries, in nanoseconds
-	uint64_t alone_since; // since when no other child has been running; 0: another child runs
+	uint64_t alone_since; // the time since which no other child has been running; 0: another child runs
 };
 
 // Waits, after a start that failed with `error`, until another child has ended, or for a while. Returns false if another try is

@@ -22,7 +22,7 @@ struct context {
 	char *cwd;                 // directory of the job, owned, or NULL: that of the process
 	char **env;                // NULL-terminated, owned: array and strings are one allocation; NULL after context_derive()
 	mode_t umask;              // umask of the job; (mode_t)-1: that of the process
-	struct rlimit nofile;      // the limit of descriptors with which fairpar was started: fairpar then raises its own soft limit
+	struct rlimit nofile;      // the limit of descriptors with which fairpar was started, before fairpar raised its own soft limit
 	struct rlimit *limits;     // the job's limits, by resource, owned; NULL: the job has those of the process
 	unsigned nlimits;
 	int closed;                // the standard streams that were closed when fairpar began, as a bit set (fds_sanitize())
@@ -37,7 +37,7 @@ struct context *context_capture(void);
 
 // Environments are lists of "NAME=VALUE" with NULL at their end.
 
-// Returns how many strings the list has, at whose end there is NULL. NULL: none.
+// Returns how many strings the NULL-terminated list has; 0 if `list` is NULL.
 size_t argv_length(char *const *list);
 
 // Returns the entry of `list` (NULL: empty) for the variable `name`, of `len` bytes; or NULL. An entry may be a name without "=VALUE".

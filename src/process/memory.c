@@ -258,7 +258,7 @@ static bool has_room(struct memory *memory, const struct memory_claim *claim, ui
 	}
 	bool starts_alone = claim->starts_alone || need > total;
 	if ((starts_alone && is_alone(memory, claim, &others)) || fits(memory, need, reserved_for_all(memory) + others.bytes, left)) {
-		return true; // the job fits even if the running jobs have used nothing of their need yet, as is usual: so they are not sampled
+		return true; // mostly the job fits even if the running jobs have used nothing of their need yet: then these are not sampled
 	}
 	if (now < memory->want_due) {
 		*ret_again = memory->want_due;
@@ -273,7 +273,7 @@ static bool consider(struct memory *memory, const struct memory_claim *claim, ui
 	memory->tried = claim;
 	publish(memory);
 	bool may = has_room(memory, claim, ret_again);
-	memory->tried = may ? claim : NULL; // the ledger includes the claim as the tried one until the claim is admitted
+	memory->tried = may ? claim : NULL; // publish() counts the claim as `tried` until it is admitted
 	memory->wants = may || !memory->ledger ? 0 : need_of(claim);
 	publish(memory);
 	return may;
@@ -322,7 +322,7 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 		bool first = first_of(memory) == claim;
 		uint64_t seen = memory->nchanges, again = memory->nadmitted == 0 && now_ns() < memory->alone_due ? memory->alone_due : TIME_NEVER;
 		if (first && consider(memory, claim, &again)) {
-			claim->is_admitted = !is_held_back(memory, claim); // not if a job of its batch has just stopped waiting for others
+			claim->is_admitted = !is_held_back(memory, claim); // it is held back if a job of its batch has just stopped waiting for others
 			memory->tried = claim->is_admitted ? memory->tried : NULL;
 		} else if (claim->waits) {
 			void (*waits)(void *, uint64_t) = claim->waits;
@@ -330,10 +330,10 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 			uint64_t bytes = need_of(claim);
 			mutex_unlock(&memory->lock);
 			waits(claim->waits_arg, bytes);
-			mutex_lock(&memory->lock); // and try again
+			mutex_lock(&memory->lock); // then the loop tries again
 		} else if (!first || claim->starts_alone || memory->nadmitted > 0 || seen != memory->nchanges
 		           || atomic_exchange(&memory->has_waited, true)) {
-			while (seen == memory->nchanges && cond_wait_until(&memory->changed, &memory->lock, again)) { // at `again`, looks anew
+			while (seen == memory->nchanges && cond_wait_until(&memory->changed, &memory->lock, again)) { // the loop also goes on at the time `again`
 			}
 		} else {
 			uint64_t available = memory->available;
@@ -521,7 +521,7 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 
 #define NO_LIMIT (UINT64_C(1) << 60)
 
-// The files that have the figures of a version of cgroups.
+// The files in which one version of cgroups shows its figures.
 static const struct memory_files {
 	const char *controller;           // the controller of v1; NULL: the version is v2
 	const char *limit, *used, *cache; // `limit` and `used` are files, `cache` is the name of a line of memory.stat
@@ -577,7 +577,7 @@ enum { ENTRIES = 4096, ANCESTORS = 64, PID_BITS = 22 }; // PID_MAX_LIMIT is 2^22
 struct shared_entry {
 	atomic_uint_least64_t key;   // names the process, by its start in ticks and its pid; 0: no process
 	atomic_uint_least64_t reserved, unknown, need, wants;
-	atomic_uint_least64_t since; // when the process began to wait: now_ns() time, the same for all processes
+	atomic_uint_least64_t since; // now_ns() time when the process began to wait; all processes have the same clock
 };
 
 struct shared_ledger {

@@ -50,13 +50,13 @@ struct memory {
 	struct list waiting;    // claims that wait, in the order in which they came; the thread of each decides whether it is admitted
 	struct list admitted;   // claims of jobs that run, are about to start, or wait for other jobs
 	size_t nadmitted, nsuspended; // number of admitted jobs: those that do not wait for other jobs, and those that do
-	uint64_t alone_due;     // if nadmitted is 0: from this time on (now_ns()) a job may start alone even if no other job awaits it
+	uint64_t alone_due;     // if nadmitted is 0: from this time on (now_ns()) a job may start alone even if no other job waits for it
 	struct memory_ledger *ledger; // shared with the fairpars that share slots, or NULL
 	const struct memory_claim *tried; // the claim that is being decided, or NULL; this process's entry in the ledger includes that claim
 	uint64_t wants;         // bytes that the claim which was decided last needs and did not find, or 0; 0 without a ledger
 	uint64_t available, total; // bytes as read last; 0: not read yet
 	uint64_t fresh_until;   // now_ns() time: `available` and `total` are read again after it
-	uint64_t kills;         // the memory_room.kills known already: those before the first claim that learns, and one for each job found killed
+	uint64_t kills;         // how many memory_room.kills are explained: those before the first claim that learns, and one for each job found killed
 	bool counts_kills;      // `kills` is set: a claim that learns was opened
 	uint64_t want_due;      // now_ns() time before which the memory of the running jobs is not sampled again
 };
@@ -113,7 +113,7 @@ void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid
 
 // Says that the job has ended, that its largest process had `resident` bytes (getrusage(2)), and whether it was killed by SIGKILL
 // that fairpar did not send (`is_killed`). To be called before memory_claim_close(). Returns true if the kernel killed it for
-// want of memory; always false without `learned`, and for a job with a cgroup, where memory_claim_close() tells.
+// want of memory; always false without `learned`, and for a job with a cgroup, for which memory_claim_close() tells it.
 bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint64_t resident, bool is_killed);
 
 // Closes the claim: its job has ended or did not start. Returns true if the kernel killed one of the job's processes at the limit of its cgroup.
@@ -177,10 +177,10 @@ void memory_ledger_publish(struct memory_ledger *ledger, const struct memory_ent
 struct memory_others {
 	uint64_t bytes;      // bytes that the jobs of the other fairpars need and do not have yet
 	uint64_t need;       // bytes that the largest of their jobs needs
-	bool has_jobs;       // others have jobs, or wait before this process: only a job that fits starts. False if this process runs in a job of theirs
+	bool has_jobs;       // other fairpars have jobs, or wait before this process: only a job that fits starts. False if this process is in their job
 };
 
-// Sums up the entries of the other processes, but not of those in whose jobs this process runs, as these jobs only wait. `unknown`: the need of each
-// job whose need is not known; 0: it is that of the largest job. With `samples` the memory that the others have is subtracted, which takes some
-// system calls for each of their processes; else all that they have reserved counts. Without a ledger (NULL) there are no others.
+// Sums up the entries of the other fairpars, but not of those in whose jobs this process runs, as these jobs only wait. `unknown`: the bytes counted
+// for each job of unknown need; 0: as many as their largest job needs. With `samples` subtracts the memory that their jobs have already, which takes
+// some system calls for each process; else counts all that they have reserved. Returns zeros if `ledger` is NULL.
 struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t unknown, bool samples);

@@ -51,8 +51,8 @@ static bool list_has(const char *list, const char *word) {
 // This process's cgroups, borrowed from the text of /proc/self/cgroup; NULL where there is none.
 struct groups { const char *v2, *v1; };
 
-// If the line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b"; cgroups(7)) is that of cgroup v2, or the first line that
-// names the v1 controller (NULL: no line does), takes the path from it. The line is changed.
+// Takes the path of a line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b"; cgroups(7)) into `groups`, if the line is that of
+// cgroup v2, or the first line that names the v1 controller (a controller NULL is named by no line). Changes the line.
 static void take_group(char *line, const char *controller, struct groups *groups) {
 	char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
 	if (!path) {

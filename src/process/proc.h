@@ -35,7 +35,7 @@ void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_d
 // Returns the first directory that cgroup_each_dir() finds with these arguments and that is the cgroup itself, or NULL; the caller frees it.
 char *cgroup_find_dir(const char *root, bool v2, const char *controller);
 
-// Calls fn for the directory, and for each directory above it up to the mount point, because the limits of those cgroups hold,
-// too. `dir` and `mount_len` are as cgroup_dir_fn gets them.
+// Calls fn for the directory, and for each directory above it up to the mount point, because the limits of those cgroups hold for
+// this process, too. `dir` and `mount_len` are as cgroup_dir_fn gets them.
 typedef void cgroup_level_fn(void *arg, const char *dir);
 void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, void *arg);

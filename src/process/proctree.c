@@ -106,7 +106,7 @@ static bool read_of(pid_t pid, const char *name, struct buf *text) {
 	return proc_read(AT_FDCWD, path, text) == 0;
 }
 
-// Returns false if there is no such process.
+// Reads /proc/PID/stat. Returns false if there is no such process.
 static bool read_stat(pid_t pid, struct stat_fields *ret_stat) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	const char *name_end = read_of(pid, "stat", &text) ? strrchr(buf_str(&text), ')') : NULL;
@@ -178,7 +178,7 @@ bool proctree_group_is_orphaned(void) {
 	for (size_t i = 0; orphaned && i < all.n; ++i) {
 		struct stat_fields stat;
 		if (getpgid(all.pids[i]) == group && all.pids[i] != 1 && read_stat(all.pids[i], &stat) && stat.state != 'Z') {
-			// parent 0: outside of this PID namespace, perhaps a shell. Process 1 does not count: nobody stops it
+			// a parent 0 is a process outside of this PID namespace, perhaps a shell. Process 1 does not count: nobody stops it
 			orphaned = stat.parent != 0 && (getsid(stat.parent) != session || getpgid(stat.parent) == group);
 		}
 	}
@@ -222,7 +222,7 @@ pid_t proctree_parent(pid_t pid, uint64_t *ret_start) {
 	return parent;
 }
 
-// Adds the process, if `is_meant` is true for its pid after the pidfd was opened: before, the pid may have become another process's.
+// Adds the process, if `is_meant` is true for its pid after the pidfd was opened: until then the pid may become another process's.
 static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg),
                              const void *arg) {
 	for (size_t i = 0; i < set->n; ++i) {

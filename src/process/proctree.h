@@ -105,7 +105,7 @@ int proctree_open_orphan(pid_t group);
 // even when others end.
 bool proctree_fills_limit(void);
 
-// pidfd_open(2), which has no name in older C libraries.
+// Calls pidfd_open(2), for which older C libraries have no function.
 int pidfd_open_pid(pid_t pid);
 
 // ---- how busy processes are, from one sample to the next ----

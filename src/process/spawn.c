@@ -100,7 +100,7 @@ void spawn_stack_destroy(void *top) {
 	}
 }
 
-// What parent and child hand each other. It is in the parent's stack frame, as the parent sleeps until the child is done with it.
+// What the parent and the child tell each other. The struct is in the parent's stack frame, as the parent sleeps until the child no longer needs it.
 struct exchange {
 	const struct spawn_config *config;
 	bool dispositions_differ;

@@ -72,7 +72,7 @@ struct reader {
 	size_t apart_at;      // the end of the last $NAME: an item there would make the name longer
 	size_t subscript_end; // the offset in the whole text of the end of the last $x[…], which zsh reads as a subscript
 	struct scope scope;
-	struct reason doubt;  // why no position is certain from here on
+	struct reason doubt;  // why the position of an item would not be certain from here on; NULLs: it is certain
 	struct document documents[DOCUMENTS_MAX];
 	unsigned ndocuments;
 	unsigned nregions;    // the highest number of a region so far

@@ -96,7 +96,7 @@ struct program {
 	char name[];
 };
 
-enum { NAMED_FILES = 1024 }; // how many names with a slash are remembered at most: items may name any number of files
+enum { NAMED_FILES = 1024 }; // the most names with a slash that are remembered: items may name any number of files
 
 static struct {
 	mutex lock;
@@ -262,7 +262,7 @@ const char *program_find_direct(const char *name, size_t len) {
 
 // ---- which commands need a shell ----
 
-// Finds the first word. Returns true if the text has no shell syntax, provided that the first word is no keyword or builtin.
+// Finds the first word. Returns true if the text has no shell syntax; does not check whether the first word is a keyword or a builtin.
 static bool scan(const char *command, size_t len, struct command_word *ret_first) {
 	size_t i = 0;
 	while (i < len && class_of(command[i]) == BLANK) {

@@ -20,7 +20,7 @@
 
 #define CONNECT_TIMEOUT_NS (2 * NS_PER_S)
 enum { PAUSE_MIN_MS = 2, PAUSE_MAX_MS = 256 }; // the pause between two attempts to connect to a server
-enum { TRIES_MAX = 200 };       // client.tries at most
+enum { TRIES_MAX = 200 };       // the greatest value of client.tries
 enum { HELLO_TEXT_MAX = 8192 }; // bytes of each text in a HELLO: a longer command line is cut
 
 // ---- the client ----
@@ -162,7 +162,7 @@ static void greet(struct client *client, int fd) {
 	client->fd = fd;
 	client->state = GREETS;
 	client->pause_ms = 0;
-	introduce(client); // if the server has hung up, hear_welcome() notices
+	introduce(client); // if the server has hung up, hear_welcome() notices that
 }
 
 // Takes the locks, and starts a server. Returns 0, or an errno: EWOULDBLOCK if another process has one of the locks.
@@ -173,7 +173,7 @@ static int start_server(const struct client *client) {
 	}
 	struct slots_bounds bounds = client->said.slots > 0 ? client->said.bounds : client->config.bounds; // a new server gets the bounds of the last one
 	if (bounds.most == 0) {
-		bounds.least = bounds.most = slots_usable_cpus(); // counted only here, as it takes long
+		bounds.least = bounds.most = slots_usable_cpus(); // the CPUs are counted only here, as counting takes long
 	}
 	int error = server_start(&client->pool_dir, lock_fds[client->pool_dir.at], bounds);
 	fd_close(&lock_fds[0]);
@@ -204,7 +204,7 @@ static int search(struct client *client) {
 		client->awaits_lock = start == EWOULDBLOCK;
 		error = start;
 	}
-	if (error == EPROTOTYPE) { // up to version 4 the socket was a stream
+	if (error == EPROTOTYPE) { // the server's socket is a stream, as it was up to version 4 of the protocol
 		buf_adds(&client->error, "it was started by another version of fairpar");
 		return EPROTO;
 	}
@@ -437,7 +437,7 @@ static struct client_event next_frame(struct client *client) {
 	return event;
 }
 
-// Goes on looking for another server. `error`: the errno of the last step, or 0. After an error returns CLIENT_LOST.
+// Goes on looking for another server. `error`: the errno of the last step, or 0. Returns CLIENT_LOST after an error, and if this step fails.
 static struct client_event seek(struct client *client, int error) {
 	error = error || client->state == WELCOME ? error : go_on(client, 0);
 	if (!error) {
@@ -543,7 +543,7 @@ void client_release(struct client *client, uint64_t number) {
 }
 
 void client_release_and_want(struct client *client, uint64_t number, unsigned n) {
-	unsigned width = n != client->said.wanted ? client->width : 0; // 0: no WANT
+	unsigned width = n != client->said.wanted ? client->width : 0; // 0: the frame has no WANT
 	forget_held(client, number);
 	client->said.wanted = n;
 	send_frame(client, FRAME_RELEASE, number, n, width);

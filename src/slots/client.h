@@ -4,7 +4,7 @@
 // This process may be stopped at any moment, and the server may then revoke a lease (lease_revoke()). So a lease is used in three steps:
 // client_use() tells the server, and checks that the lease was not revoked; only then the job is started; client_release() gives the lease back.
 // Before client_release(), other jobs may run on the lease one after another, each after a client_use(), and the server is not told of each. If
-// the server could lend the lease to a client that runs below the present job, it asks this client to make that job the last one on the lease.
+// the server could lend the lease to a client in a process of the present job, it asks the lease's holder to make that job the last one on it.
 //
 // In this header and in the other ones of src/slots, a parameter `error` is a buffer to which a failing call appends its message.
 
@@ -81,7 +81,7 @@ uint64_t client_due(const struct client *client);
 // (process/memory.h), for the caller to free.
 char *client_memory_path(const struct client *client);
 
-// What the server has said last, and what it was asked for.
+// What the server has said last, and how many leases this client has asked it for.
 struct client_state {
 	unsigned slots;              // slots of the pool
 	struct slots_bounds bounds;  // bounds of `slots`; equal: the number is fixed; least 0: they are not known
@@ -136,8 +136,8 @@ void client_release_and_want(struct client *client, uint64_t number, unsigned n)
 // A server lives as long as it has the lock of NAME.lock, which the client that starts it hands over. The file has the server's epoch
 // and the number of its clients, for the next server. With --pool-slots auto the next server begins with at least the slots that are held.
 
-// Starts a server for the pool of that directory; it inherits the descriptor of NAME.lock, locked. Equal bounds: the number of slots is
-// fixed. Returns 0, or an errno.
+// Starts a server for the pool of that directory. The server inherits `lock_fd`, the descriptor of NAME.lock, which is locked. With equal
+// bounds the number of slots is fixed. Returns 0, or an errno.
 struct pool_dir;
 int server_start(const struct pool_dir *pool_dir, int lock_fd, struct slots_bounds bounds) FP_NODISCARD;
 

@@ -104,7 +104,7 @@ static void serve(struct connections *connections, struct session *session, cons
 	}
 }
 
-// Adds the sockets that listen, then for each session its own and those of its processes, in the order in
+// Adds the sockets that listen, then for each session its socket and the pidfds of its processes, in the order in
 // which connections_serve() looks at them.
 void connections_add_polls(struct connections *connections, struct polls *polls) {
 	connections->first_poll = polls->n;

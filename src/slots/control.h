@@ -39,7 +39,7 @@ struct control_job {
 	uint64_t timeout;            // nanoseconds, 0: none
 	struct rlimit limits[CONTROL_LIMITS]; // by resource (getrlimit(2))
 	uint32_t nwords, nenv;
-	uint32_t attempts;           // at least 1; UINT32_MAX: without end
+	uint32_t attempts;           // at least 1; UINT32_MAX: no limit
 	uint32_t width;              // slots, at least 1
 	int32_t nice;                // added to the nice value of the run
 	uint32_t umask;

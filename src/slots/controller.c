@@ -35,7 +35,7 @@
 #define CEILING_NS (8 * SECOND)
 #define MOST_CEILING_NS (64 * SECOND)
 
-enum { BATCH_FIRST = 16, COST_PART = 100 }; // BATCH_FIRST first jobs of a batch make its mean; a sample takes 1/COST_PART of the time to the next one
+enum { BATCH_FIRST = 16, COST_PART = 100 }; // a batch's first BATCH_FIRST jobs make its mean; a sample takes 1/COST_PART of the time to the next one
 
 static unsigned at_most(unsigned a, unsigned b) {
 	return a < b ? a : b;

@@ -60,12 +60,12 @@ struct controller {
 	enum controller_reason reason; // reason of the last change of `slots`
 	uint64_t last;          // time of the last sample
 	uint64_t tick;          // ns from the last sample to the next
-	uint64_t looks_start;   // when the next two sums began
+	uint64_t looks_start;   // when the sums in the next two members began
 	double sampled, busy;    // sums of `sampled` and `busy` of the observations since looks_start
 	double wall_mean;       // mean time of the jobs that ended last, ns
 	uint64_t brake_after;   // before this time `slots` is not lowered again for memory or a disk
 	uint64_t grow_after;    // before this time `slots` is not raised
-	uint64_t window_start;  // when the next sums began
+	uint64_t window_start;  // when the sums in the next four members began
 	double work, slot_ns, wall, ended; // sums since window_start
 	struct controller_window levels[CONTROLLER_LEVELS]; // [n]: the last window with at least 2^n slots, but fewer than 2^(n+1)
 	unsigned ceiling;       // the most slots to which `slots` may be raised now

@@ -25,7 +25,7 @@ enum { JOB_FD = 100 }; // the least number of a descriptor that jobs get, if pos
 
 // ---- $MAKEFLAGS ----
 
-static const char auth_word[] = "--jobserver-auth=", fds_word[] = "--jobserver-fds="; // fds_word: of a make before 4.2
+static const char auth_word[] = "--jobserver-auth=", fds_word[] = "--jobserver-fds="; // fds_word is the word of a make before 4.2
 
 static bool begins(const char *word, const char *with) {
 	return strncmp(word, with, strlen(with)) == 0;
@@ -36,7 +36,7 @@ static const char *auth_of(const char *word) {
 	return begins(word, auth_word) ? word + sizeof(auth_word) - 1 : begins(word, fds_word) ? word + sizeof(fds_word) - 1 : NULL;
 }
 
-// Whether the word is the "--" behind which variables stand.
+// Returns whether the word is the "--" behind which MAKEFLAGS has the variables.
 static bool is_end(const char *word, size_t len) {
 	return len == 2 && begins(word, "--");
 }
@@ -78,7 +78,7 @@ void jobserver_parse(const char *makeflags, struct jobserver_flags *ret_flags) {
 		} else if (begins(word, "-j")) {
 			unsigned long jobs = strtoul(word + 2, NULL, 10);
 			ret_flags->jobs = jobs < UINT_MAX ? (unsigned)jobs : 0;
-		} else if (first && word[0] != '-' && !memchr(word, '=', len)) { // flags of one letter
+		} else if (first && word[0] != '-' && !memchr(word, '=', len)) { // the word holds flags of one letter each
 			ret_flags->dry_run = memchr(word, 'n', len);
 		}
 	}

@@ -18,7 +18,7 @@ enum table_state { RECOVERING, OPEN };
 
 // A batch. It is kept while it has clients or leases; a named batch is kept longer, until its tag has no effect (fair_has_passed()).
 struct lease_batch {
-	struct list link;           // of the table's batches
+	struct list link;           // in the table's list of batches
 	struct fair_queue fair;     // its backlog: the number of leases for which its clients wait
 	struct fair_tag tag;        // its place in virtual time, for fair_add() when it gets a client again
 	char *name;                 // its name, or NULL
@@ -27,8 +27,8 @@ struct lease_batch {
 };
 
 struct lease {
-	struct list all;            // of the table's leases
-	struct list own;            // of the holder's leases
+	struct list all;            // in the table's list of leases
+	struct list own;            // in the holder's list of leases
 	struct lease_id id;
 	uint32_t width;
 	uint64_t granted;
@@ -48,8 +48,8 @@ struct lease {
 };
 
 struct lease_client {
-	struct list link;           // of the table's clients
-	struct list waiting;        // of its batch's waiting clients
+	struct list link;           // in the table's list of clients
+	struct list waiting;        // in its batch's list of waiting clients
 	struct list leases;
 	struct lease_table *table;
 	struct lease_batch *batch;
@@ -92,7 +92,7 @@ static void forget_batches(struct lease_table *table) {
 	}
 }
 
-// Returns the batch with a reference, for batch_unref().
+// Finds or makes the batch of a client with this config. Returns the batch with a reference, for batch_unref().
 static struct lease_batch *batch_get(struct lease_table *table, const struct lease_client_config *config) {
 	forget_batches(table);
 	struct lease_batch *batch = NULL;
@@ -134,7 +134,7 @@ static struct lease *lease_of(const struct lease_client *client, uint64_t number
 	return lease && lease->holder == client ? lease : NULL;
 }
 
-// May the holder run other jobs on the lease without telling?
+// May the holder run other jobs on the lease without a call of lease_use()?
 static bool changes_jobs(const struct lease *lease) {
 	return lease->use == USED_AGAIN || lease->use == ASKED;
 }
@@ -229,7 +229,7 @@ static const struct lease *root_of(const struct lease *lease) {
 	return lease;
 }
 
-// Returns how many slots of the lease can be lent to the client now: as many as it wants, or all if the lease has fewer, since more can
+// Returns how many slots of the lease can be lent to the client now: `width`, or all if the lease has fewer, since more can
 // never become free; 0: none.
 static uint32_t lendable(const struct lease *lender, const struct lease_client *client, uint32_t width) {
 	if (!lender || lender->withheld || (lender->borrower && lender->borrower != client) || chain_length(lender) >= LEASE_DEPTH) {

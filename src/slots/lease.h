@@ -15,7 +15,7 @@
 //
 // A client may want spare slots only: those that nobody else waits for. Such a spare client has no turn and no rank in the queue. When
 // another client begins to wait (lease_is_contended), the spare client is expected to give back what it can. Of several spare clients the
-// one with the fewest leases is first; one that has at least two more than another gives a lease back (lease_spare_limit).
+// one with the fewest leases is first; a client that has at least two leases more than another gives one back (lease_spare_limit).
 //
 // Life of a lease: granted -lease_use-> in use -lease_release-> gone
 //                  granted -lease_unused for a second, while others wait; lease_revoke-> gone
@@ -45,7 +45,7 @@ struct lease_client_config {
 	const char *batch;     // name of the client's batch; NULL: a batch of its own
 	uint32_t weight;       // weight of the batch, 1 to FAIR_MOST_WEIGHT; set by the first client of the batch
 	int32_t priority;      // priority of the batch; set by its first client
-	struct lease_id below; // the lease on which the job runs that the client is in; number 0: none
+	struct lease_id below; // the lease of the job in which the client runs; number 0: none
 	bool spare;            // the client gets spare slots only, and nothing is lent to it
 };
 
@@ -83,7 +83,7 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) FP_NODISCARD;
 
 // lease_use() notes that the client uses the lease from now on, so that it is not revoked. `nonce`: the nonce of the job on it; 0: the
-// granted one. `last`: this job is the last one on the lease; else the client may run other jobs on it without telling. A lease is lent
+// granted one. `last`: this job is the last one on the lease; else the client may run other jobs there without a call. A lease is lent
 // only after its holder has called with `last`, or if lease_user() of the holder is NULL: such a client uses a lease for one job only.
 // lease_release() gives the lease back. Both return false if the client has no such lease.
 bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, bool last) FP_NODISCARD;

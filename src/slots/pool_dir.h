@@ -42,7 +42,7 @@ int pool_dir_open(struct pool_dir *pool_dir, const char *name, struct buf *error
 // another process has the lock, or has just removed the file.
 int pool_dir_lock(const struct pool_dir *pool_dir) FP_NODISCARD;
 
-// Locks NAME.lock in all directories that are there: so a server in one of them keeps others from starting one in another. Returns 0
+// Locks NAME.lock in all directories that are there: so a server in one directory keeps processes from starting one in the other. Returns 0
 // with the descriptors (-1 for a directory that is not there), or -1 with errno as pool_dir_lock().
 int pool_dir_lock_all(const struct pool_dir *pool_dir, int ret_fds[2]) FP_NODISCARD;
 

@@ -1,6 +1,6 @@
 // Counting semaphores with a name: FIFOs that the kernel closes and unlocks when their owners end.
 //
-// A process reads or changes a semaphore's directory only while it has locked the directory of all semaphores, never for long. It has these files:
+// A process reads or changes a semaphore's directory only while it briefly locks the directory of all semaphores. A semaphore's directory has:
 //
 //	wN      of a process that waits in the queue, with number N
 //	hN      of a process that holds the semaphore; N is the number with which it waited
@@ -278,7 +278,7 @@ static enum semaphore_result sleep_unlocked(struct semaphore *s, const struct ot
 	unlock(s);
 	FP_CLEANUP(free_later) struct pollfd *fds = xcalloc(others->n, sizeof(*fds));
 	for (size_t i = 0; i < others->n; ++i) {
-		fds[i] = (struct pollfd){.fd = others->at[i].fd}; // POLLHUP comes unasked
+		fds[i] = (struct pollfd){.fd = others->at[i].fd}; // poll(2) reports POLLHUP without being asked for it
 	}
 	int ready;
 	do {
@@ -308,10 +308,10 @@ static int line_up(struct semaphore *s, char kind, unsigned last, struct buf *er
 	return make_file(s, kind, last + 1, error);
 }
 
-// Keeps in `others` only the processes that this one waits for. One in the queue waits for the next process in front of it, so that one process wakes
-// when one leaves; the first in the queue, for the holders. One that is WATCHING waits for all that came before. Returns whether this one is first.
+// Keeps in `others` only the processes that this process waits for. If it is WATCHING: all that came before. If it is in the queue: the process just
+// in front of it, so that only one process wakes when one leaves; or, if it is first, the holders. Returns whether no process is in front of it.
 static bool keep_awaited(const struct semaphore *s, struct others *others) {
-	unsigned ahead = 0; // the number of the next one in front
+	unsigned ahead = 0; // the number of the process just in front; 0: none
 	for (size_t i = 0; i < others->n && s->kind == WAITING; ++i) {
 		const struct other *other = &others->at[i];
 		ahead = other->kind == WAITING && other->number < s->number && other->number > ahead ? other->number : ahead;

@@ -116,7 +116,7 @@ static bool server_init(struct server *server, char *const *argv) {
 	}
 	// the lease numbers of this server are above those of the last server. If that server died with clients, its number of slots stays, too
 	server->life = (struct life){.epoch = (last.epoch + 1) & UINT32_MAX, .bounds = bounds};
-	server->life.epoch += server->life.epoch == 0; // 0 stands for none
+	server->life.epoch += server->life.epoch == 0; // the epoch 0 stands for none
 	if (last.clients > 0 && last.bounds.least > 0 && last.bounds.least <= last.bounds.most) {
 		server->life.bounds = last.bounds;
 	}
@@ -209,7 +209,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	int ms = until == TIME_NEVER ? -1 : until <= now ? 0 : (int)((until - now) / NS_PER_MS) + 1;
 	int ready = poll(server->polls.at, server->polls.n, ms);
 	if (ready < 0) {
-		return errno == EINTR; // poll() has not said what has come
+		return errno == EINTR; // after an error `polls` does not say what has come
 	}
 	now = boot_ns();
 	connections_serve(&server->connections, &server->polls, now);
@@ -251,7 +251,7 @@ int server_main(int argc, char *argv[]) {
 	if (argc != SERVER_ARGS) {
 		return EXIT_TROUBLE;
 	}
-	const int fds[] = {(int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)}; // 3 and 4 from here on
+	const int fds[] = {(int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)}; // daemon_isolate() makes these 3 and 4
 	if (daemon_detach() != 0 || daemon_isolate(fds, 2) != 0) {
 		return EXIT_TROUBLE;
 	}

@@ -14,7 +14,7 @@
 
 enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256, TEXT_MAX = 64 * 1024 };
 #define ANSWER (250 * NS_PER_MS) // how long a client has to say what it sees of its jobs
-enum { DEPTH_MAX = 1000 }; // how many processes upwards are looked at: as pids are used again, parents may seem to make a circle
+enum { DEPTH_MAX = 1000 }; // the most ancestors that are looked at: as pids are used again, parents may seem to make a circle
 enum { OUTPUT_QUIET = 4096 }; // a client with more unread bytes than this gets no STATE until it reads again
 
 // Lets the controller find the number of slots from now on, beginning with `slots`.
@@ -111,7 +111,7 @@ static bool refuse(struct session *session, const char *why) {
 }
 
 // Returns the session of the nearest process above this session's client that has a lease on which a job may run, or NULL. *ret_child:
-// the child of that process that is the client or leads down to it. Nothing is found above a process whose parent has ended.
+// the child of the process found that is the client or an ancestor of it. Nothing is found above a process whose parent has ended.
 static const struct session *find_above(const struct session *session, int *ret_child) {
 	const struct sessions *all = session->all;
 	uint64_t start;
@@ -292,7 +292,7 @@ static void end_asking(struct session *session) {
 	session->asked = false;
 }
 
-// `fd`: as in session_input(); set to -1 if the session keeps it.
+// Handles a frame, as session_input() does; sets *fd to -1 if the session keeps the descriptor.
 static bool on_frame(struct session *session, const struct frame *frame, const char *text, int *fd, uint64_t now) {
 	if (frame->type == FRAME_HELLO) {
 		return on_hello(session, text, frame->len, now);
@@ -406,7 +406,7 @@ static void end_recovery(struct sessions *sessions, bool quiet, uint64_t now) {
 		}
 		lease_open(sessions->table, now);
 		lease_stat(sessions->table, &stat);
-		if (finds_slots(sessions) && stat.taken > sessions->controller.slots) { // about as many as the last server had found
+		if (finds_slots(sessions) && stat.taken > sessions->controller.slots) { // about as many slots as the last server found
 			begin_control(sessions, stat.taken, now);
 		}
 	}
@@ -563,7 +563,7 @@ uint64_t sessions_step(struct sessions *sessions, bool quiet, uint64_t now) {
 			}
 		}
 	}
-	if (!sessions->revoking) { // the leases that were granted just now may be unused, too
+	if (!sessions->revoking) { // also looks at the leases that were granted just now, which may stay unused
 		when = at_most(when, lease_unused(sessions->table, &holder, &number));
 	}
 	uint64_t sample_due = plan_observation(sessions, now);

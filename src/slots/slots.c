@@ -26,7 +26,7 @@ enum {
 	// for a moment, from the reserve, because many jobs seldom start in the same instant.
 	FDS_PER_JOB = 6,
 	FDS_RESERVED = 24,
-	// Beyond this the threads and processes are the limit (32768 pids on small systems, two for each job with a shell).
+	// Beyond this number the threads and processes are the limit (32768 pids on small systems, two for each job with a shell).
 	MOST_SLOTS = 16384,
 	MOST_NUMBER = 999999999,
 };

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-// The processors this process may use: affinity, cut by the cgroup's CPU quota (v2 cpu.max, v1 cfs_quota), at least 1.
+// Returns how many processors this process may use by its affinity and its cgroup's CPU quota (v2 cpu.max, v1 cfs_quota); at least 1.
 unsigned slots_usable_cpus(void);
 
 // slots_cpus() returns the usable processors, as a fraction because a quota may be 1.5; slots_quota() returns how many processors the CPU quotas of

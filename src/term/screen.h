@@ -1,5 +1,5 @@
 // Keeps fairpar's own lines (the status line) at the bottom of the terminal. All other writes to the terminal stand between
-// screen_enter(), which erases these lines, and screen_leave(), after which they are to be drawn again below.
+// screen_enter(), which erases these lines, and screen_leave(), after which the lines are to be drawn again below the new text.
 //
 // A process has one screen. Without a terminal it has none, and each call only tests a flag. No lock is held while anything is written; a writer
 // waits only while a drawing is under way. The cursor rests in the first column of the first own line. So the lines can be erased from there even if

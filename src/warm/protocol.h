@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 // "SOCKET TABLE SIZE OBJECT", decimal: the descriptors of the socket, of the table of running children (struct group_table in
-// process/guardian.h), the size of this table in bytes, and the descriptor of the preloaded object. The server has these descriptors only for this.
+// process/guardian.h), the size of this table in bytes, and the descriptor of the preloaded object. The server uses them for nothing else.
 #define SERVER_VARIABLE "FAIRPAR_WARM"
 
 enum {
@@ -36,7 +36,7 @@ struct warm_reply {
 // Why a server cannot serve.
 enum warm_unfit {
 	WARM_FIT,
-	WARM_HAS_THREADS,             // a library of /etc/ld.so.preload started one before main()
+	WARM_HAS_THREADS,             // a library of /etc/ld.so.preload started a thread before main()
 	WARM_HAS_FDS,                 // a library of /etc/ld.so.preload opened a descriptor before main()
 	WARM_NO_TABLE,                // the table cannot be mapped
 	WARM_NO_TID_ADDRESS,          // the kernel has no PR_GET_TID_ADDRESS

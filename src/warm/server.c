@@ -231,7 +231,7 @@ static void become_job(void) {
 	char **env = take_strings(strings, &at, request->nargs);
 	server.layout.arg_end = server.layout.env_start = (uintptr_t)at;
 	take_strings(env, &at, request->nenv);
-	environ = __environ = env; // main() is handed this array; both are names of one variable
+	environ = __environ = env; // both are names of one variable; main() gets this array as an argument, too
 	server.layout.env_end = (uintptr_t)at;
 	syscall(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &server.layout, sizeof(server.layout), 0);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &request->mask, NULL, sizeof(request->mask));

@@ -28,7 +28,7 @@
 #include <time.h>
 
 #ifndef MFD_EXEC
-#define MFD_EXEC 0x0010U // Linux 6.3: not the default where vm.memfd_noexec is set
+#define MFD_EXEC 0x0010U // since Linux 6.3: the file may be executed, which is not the default where vm.memfd_noexec is set
 #endif
 
 enum {
@@ -94,7 +94,7 @@ static const char *const unfit_texts[] = { // by enum warm_unfit
 
 // Puts the object into a file in memory that nobody can change. Returns a descriptor, or -1 with errno.
 static int object_open(void) {
-	errno = fault_errno("object"); // EACCES: vm.memfd_noexec is 2
+	errno = fault_errno("object"); // memfd_create() fails with EACCES if vm.memfd_noexec is 2
 	int fd = errno ? -1 : memfd_create("fairpar-warm", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 	if (fd < 0 && errno == EINVAL) {
 		fd = memfd_create("fairpar-warm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -210,7 +210,7 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 	return server;
 }
 
-// ---- asking it for a job ----
+// ---- asking a server for a job ----
 
 // Puts the request together. Returns false if it is too long.
 static bool build_request(struct warm_server *server, const struct spawn_config *job) {
@@ -267,7 +267,7 @@ static int send_request(const struct warm_server *server, const struct spawn_con
 	} control = {.bytes = ""};
 	struct iovec part = {server->request.data, server->request.len};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control};
-	message.msg_controllen = (socklen_t)CMSG_SPACE(size); // POSIX has that type, glibc size_t
+	message.msg_controllen = (socklen_t)CMSG_SPACE(size); // POSIX has the type socklen_t here, glibc has size_t
 	control.header.cmsg_level = SOL_SOCKET;
 	control.header.cmsg_type = SCM_RIGHTS;
 	control.header.cmsg_len = (socklen_t)CMSG_LEN(size);
@@ -317,8 +317,8 @@ static pid_t server_start(struct warm_server *server, const struct spawn_config 
 enum {
 	CPU_WORDS = 128,     // of 64 CPUs each
 	SCHEDULING_WORDS = 8, // struct sched_attr has 7 such words (sched_setattr(2)); the kernel fills the part that it knows
-	IOPRIO_PROCESS = 1,  // ioprio_get(2), IOPRIO_WHO_PROCESS: a thread; the C library has neither
-	PROCESSES_FEW = 512, // if at most so many processes are allowed, servers could take those that jobs need
+	IOPRIO_PROCESS = 1,  // IOPRIO_WHO_PROCESS of ioprio_get(2), which means one thread; the C library has neither
+	PROCESSES_FEW = 512, // if no more processes than this are allowed, servers could take the processes that jobs need
 };
 
 // Returns why the file cannot be a server, or NULL. A static program, or a script's interpreter that executes another shell, would run and not stop.

@@ -127,7 +127,7 @@ static enum items_status add_item(struct xargs_items *items, bool line_ends) {
 	if (options->replace) {
 		return add_replaced(items);
 	}
-	const struct record record = {.args = item, .size = strlen(item) + 1, .nargs = 1}; // up to a NUL
+	const struct record record = {.args = item, .size = strlen(item) + 1, .nargs = 1}; // a NUL in the item ends the argument
 	enum pack_status status = packs_add(&items->pack, &items->limits, &record, NULL, /* seq */ 0, &bad);
 	if (status == PACK_FULL && options->limits.exact && (lines > 0 || options->limits.args > 0)) {
 		return fail_line(items, "argument list too long");
@@ -152,7 +152,7 @@ static enum items_status add_item(struct xargs_items *items, bool line_ends) {
 // Returns how many bytes come before the first special byte, or before a second delimiter in a row. Uses memchr(), which the C
 // library makes fast: items are nearly always lines of ordinary bytes.
 static size_t count_ordinary(const struct xargs_items *items, const char *at, size_t len) {
-	static const char specials[] = " \t'\"\\\v\f\r"; // and the NUL behind them
+	static const char specials[] = " \t'\"\\\v\f\r"; // the NUL at the end is special, too
 	bool literal = items->options->items.literal;
 	for (size_t i = literal ? sizeof(specials) - 1 : 0; i < sizeof(specials) && (!literal || items->options->items.delimiter); ++i) {
 		const char *special = memchr(at, specials[i], len);

@@ -20,9 +20,9 @@
 
 enum { LONG_ONLY = 256, SHOW_LIMITS, SLOT_VAR, HELP, VERSION };
 
-static const char short_options[] = "+0a:d:E:e::I:i::L:l::n:oprs:txP:"; // + is to stop at the first word that is no option
+static const char short_options[] = "+0a:d:E:e::I:i::L:l::n:oprs:txP:"; // the + makes getopt_long() stop at the first word that is no option
 
-// In the order in which the message about an ambiguous abbreviation lists them.
+// The long options, in the order in which the message about an ambiguous abbreviation lists them.
 static const struct option long_options[] = {
 	{"null", no_argument, NULL, '0'},
 	{"arg-file", required_argument, NULL, 'a'},
@@ -103,7 +103,7 @@ static size_t arg_max(void) {
 
 // Returns false if there is no room for a command line.
 static bool find_limits(struct xargs_options *options, char *const *env) {
-	enum { HEADROOM = 2048, DEFAULT = 128 * 1024 }; // POSIX xargs, and GNU's default of -s
+	enum { HEADROOM = 2048, DEFAULT = 128 * 1024 }; // HEADROOM is from POSIX xargs, DEFAULT is GNU's default of -s
 	for (; env && *env; ++env) {
 		options->env_bytes += strlen(*env) + 1;
 	}
@@ -121,7 +121,7 @@ static void show_limits(const struct xargs_options *options) {
 	fprintf(stderr, "POSIX upper limit on argument length (this system): %zu\n", options->max_chars);
 	fprintf(stderr, "POSIX smallest allowable upper limit on argument length (all systems): %d\n", _POSIX_ARG_MAX);
 	fprintf(stderr, "Maximum length of command we could actually use: %zu\n",
-	        options->max_chars > options->env_bytes ? options->max_chars - options->env_bytes : 0); // GNU xargs, too, takes the environment off twice
+	        options->max_chars > options->env_bytes ? options->max_chars - options->env_bytes : 0); // like GNU xargs, subtracts the environment twice
 	fprintf(stderr, "Size of command buffer we are actually using: %zu\n", options->limits.bytes);
 	fprintf(stderr, "Maximum parallelism (--max-procs must be no greater): %d\n", INT_MAX);
 	if (isatty(STDIN_FILENO)) {
@@ -167,7 +167,7 @@ static long parse_number(struct xargs_options *options, const char *text, int ke
 	return bound;
 }
 
-// Reads \054 or \x2c.
+// Reads the code of a byte, such as \054 or \x2c.
 static char parse_code(struct xargs_options *options, const char *text) {
 	bool hex = text[1] == 'x';
 	char *end;

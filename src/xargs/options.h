@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 struct xargs_options {
-	const char *const *command; // words, in argv; "echo" if there are none
+	const char *const *command; // the words of the command, which are in argv; "echo" if there are none
 	size_t ncommand;
 	struct {
 		bool literal;      // -0, -d: items end at `delimiter`, and nothing is special in them

@@ -51,12 +51,12 @@ struct xargs_input {
 	struct xargs_items items;
 	bool has_line;             // items.pack is the line of the next command
 	bool has_ended;            // there are no more lines
-	bool has_failed;           // exit status 1
+	bool has_failed;           // the run could not be opened, or its input has an error: exit status 1
 };
 
 struct xargs_run {
 	const struct xargs_options *options;
-	struct context *context;   // what the jobs run with
+	struct context *context;   // the execution context of the jobs
 	struct children *children;
 	struct pool *pool;
 	struct queue *queue;       // the queue of the work that makes the next line: it holds at most one piece of work
@@ -295,7 +295,7 @@ static struct character character_at(const char *s, size_t len) {
 	mbstate_t state = {0};
 	wchar_t wide;
 	size_t n = mbrtowc(&wide, s, len, &state);
-	if (n == 0 || n > len) { // no character, or an incomplete one
+	if (n == 0 || n > len) { // the bytes are no character, or an incomplete character
 		return (struct character){.len = 1, .prints = false};
 	}
 	return (struct character){.len = n, .prints = iswprint((wint_t)wide)};
@@ -535,7 +535,7 @@ static bool make_line(struct xargs_run *run, struct xargs_worker *state, size_t 
 
 static void go_on(struct xargs_run *run, struct worker *from);
 
-// Does a piece of work of the queue, whose user is the run.
+// Does a piece of work of the queue, whose queue_user() is the run: makes the next line, and runs it.
 static enum work_status run_item(struct worker *worker, struct queue *queue, void *data FP_UNUSED, size_t size FP_UNUSED) {
 	struct xargs_run *run = queue_user(queue);
 	struct xargs_worker *state = worker_state_of(worker);

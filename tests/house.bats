@@ -86,7 +86,7 @@ leaky() {
 	leaky 'make_fifo up' 'setsid sh -c "echo >up; exec sleep 987" 3>&- &' 'await up'
 	assert_contains "$output" 'left behind'
 	[[ $output =~ ([0-9]+):\ sleep\ 987 ]] || fail "$output"
-	[[ ! -e /proc/${BASH_REMATCH[1]} ]]
+	until [[ ! -e /proc/${BASH_REMATCH[1]} ]] || grep -qs '^State:.Z' "/proc/${BASH_REMATCH[1]}/status"; do :; done # it was killed, and ends soon
 }
 
 @test "the helper finds a file left in TMPDIR" {

@@ -285,7 +285,6 @@ static void on_hello(void *arg, const struct worker_hello *hello) {
 	send_env(host);
 	bool is_back = host->state != HOST_CONNECTING || (host->was_up && !host->login->is_pilot);
 	host->was_up = true;
-	host->idle_since = now_ns();
 	host->node = host->login->is_pilot ? find_node(host->hosts, hello->node, host->login) : host->login;
 	host->offered = hello->slots < HOST_SLOTS_MOST ? hello->slots : HOST_SLOTS_MOST;
 	host->state = HOST_UP;
@@ -469,7 +468,7 @@ static void report_closed(struct host *host) {
 	if (host->login->is_pilot) {
 		host->wanted = false;
 		host->retry_at = 0;
-		pilots_on_closed(host);
+		hosts_starving(host->hosts); // another pilot may be requested now
 		wakeup_post(host->hosts->wake_fd); // the event loop looks whether this was the last pilot
 	}
 }
@@ -761,15 +760,15 @@ bool host_is_suspended(const struct host *host) {
 	return !is_connected(host) || (host->connection->channel.is_suspended && host->in.what == WATCH_NOT);
 }
 
-// Releases a worker without attempts, if it is not wanted any more, or is a pilot that takes no more attempts. Breaks the connection to a worker
-// whose only jobs are those that were told to end and have not.
+// Releases a worker without attempts, if it is not wanted any more. Breaks the connection to a worker whose only jobs are those that were told to end
+// and have not.
 static void release_worker(struct host *host) {
 	bool idle = list_is_empty(&host->attempts), leaving = host->connection->is_leaving;
 	if (!host->wanted && !host->connection->is_up) {
 		channel_break(&host->connection->channel, "it is not needed any more");
 	} else if (idle && host->stuck > 0) {
 		channel_break(&host->connection->channel, "a job there was told to end, and has not");
-	} else if (idle && host->phase != CONNECTION_RELEASED && (!host->wanted || (leaving && host->login->is_pilot))) {
+	} else if (idle && host->phase != CONNECTION_RELEASED && !host->wanted) {
 		if (!host->login->is_pilot && !leaving) {
 			host_down(host, "it is not needed any more", /* was_up */ true, /* bye */ true);
 		}

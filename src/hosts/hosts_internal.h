@@ -108,7 +108,8 @@ struct host {
 	unsigned pooled;             // slots that the pool has for the host: `slots`, or `used` while jobs still use more than `slots`
 	const struct sshlogin *listed; // the newest entry of the list for the machine: says the number of slots and the groups
 	const struct sshlogin *node; // the node of a connected pilot, else `login`
-	uint64_t idle_since;         // of a pilot: when its last job ended
+	uint64_t idle_since;         // of a pilot: when it was requested, has come, or its last job ended
+	uint64_t came;               // of a pilot: when it was connected last
 	struct buf brake;            // why the state is HOST_HELD
 
 	enum { BASE_ABSENT, BASE_TRANSFERRING, BASE_PRESENT } base_files;
@@ -389,11 +390,10 @@ void hosts_free_lists(struct hosts *hosts);
 // Starts the thread that requests pilots, which waits for hosts_starving(). Returns 0, or -1 with errno.
 int pilots_open(struct hosts *hosts) FP_NODISCARD;
 
-// The connection of a pilot was made, is lost or leaving, or was closed. With the lock. `was_up`: the worker took attempts. `bye`: the worker has said
+// The connection of a pilot was made, or is lost or leaving. In a step of its host. `was_up`: the worker took attempts. `bye`: the worker has said
 // goodbye, and its jobs go on; else they are lost.
 void pilots_on_up(struct host *host);
 void pilots_on_down(struct host *host, const char *why, bool was_up, bool bye);
-void pilots_on_closed(struct host *host);
 
 // Whether no pilot has ever come, and none will. With the lock.
 bool pilots_are_lost(const struct hosts *hosts);

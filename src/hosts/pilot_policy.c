@@ -2,10 +2,7 @@
 
 #include "hosts/pilot_policy.h"
 
-#include "base/alloc.h"
 #include "base/sync.h"
-
-#include <stdlib.h>
 
 enum {
 	IDLE_S = 15,                                // how long a pilot without a job, or a request without work, is kept
@@ -14,42 +11,15 @@ enum {
 	QUERY_FIRST_S = 5, QUERY_NEXT_S = 15, QUERY_MOST_S = 300, // between queries of Slurm's queue
 };
 
-void pilot_policy_init(struct pilot_policy *policy, unsigned n, unsigned slots) {
-	*policy = (struct pilot_policy){.pilots = xcalloc(n, sizeof(*policy->pilots)), .n = n, .slots = slots > 0 ? slots : 1};
-}
-
-void pilot_policy_fini(struct pilot_policy *policy) {
-	free(policy->pilots);
-}
-
-static unsigned pilots_in(const struct pilot_policy *policy, enum pilot_state state) {
-	unsigned n = 0;
-	for (unsigned i = 0; i < policy->n; ++i) {
-		n += policy->pilots[i].state == state;
-	}
-	return n;
-}
-
-bool pilots_are_hopeless(const struct pilot_policy *policy) {
-	return policy->is_refused && !policy->was_up && pilots_in(policy, PILOT_REQUESTED) == 0;
-}
-
-void pilot_set_state(struct pilot_policy *policy, unsigned i, enum pilot_state state, uint64_t now) {
-	policy->pilots[i].state = state;
-	policy->pilots[i].since = now;
-}
-
-static void order(struct pilot_policy *policy, enum pilot_order what, unsigned i, uint64_t now) {
-	policy->pilots[i].order = what;
-	pilot_set_state(policy, i, what == PILOT_REQUEST ? PILOT_REQUESTED : PILOT_LEAVING, now);
-}
-
 // Requests as many pilots as the work needs, less those that are requested already; after a failure only one pilot, as a trial. Returns when
 // more may be requested, or TIME_NEVER.
 static uint64_t request(struct pilot_policy *policy, unsigned demand, uint64_t now) {
-	unsigned needed = demand / policy->slots + (demand % policy->slots > 0), asked = pilots_in(policy, PILOT_REQUESTED);
+	unsigned needed = demand / policy->slots + (demand % policy->slots > 0), asked = 0;
+	for (unsigned i = 0; i < policy->n; ++i) {
+		asked += policy->pilots[i].state == PILOT_REQUESTED;
+	}
 	needed = policy->failures > 0 && needed > 1 ? 1 : needed;
-	if (needed <= asked || pilots_are_hopeless(policy)) {
+	if (needed <= asked || (policy->is_refused && asked == 0)) {
 		return TIME_NEVER;
 	}
 	if (now < policy->not_before) {
@@ -57,7 +27,7 @@ static uint64_t request(struct pilot_policy *policy, unsigned demand, uint64_t n
 	}
 	for (unsigned i = 0; i < policy->n && asked < needed; ++i) {
 		if (policy->pilots[i].state == PILOT_ABSENT) {
-			order(policy, PILOT_REQUEST, i, now);
+			policy->pilots[i] = (struct pilot){.state = PILOT_REQUESTED, .since = now};
 			++asked;
 		}
 	}
@@ -69,17 +39,17 @@ static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t n
 	const uint64_t grace = IDLE_S * NS_PER_S;
 	uint64_t due = TIME_NEVER;
 	for (unsigned i = 0; i < policy->n; ++i) {
-		const struct pilot *pilot = &policy->pilots[i];
+		struct pilot *pilot = &policy->pilots[i];
 		bool is_up = pilot->state == PILOT_UP;
-		if (pilot->order != PILOT_KEEP || demand > 0 || (!is_up && pilot->state != PILOT_REQUESTED)) {
+		if (demand > 0 || (!is_up && pilot->state != PILOT_REQUESTED)) {
 			continue;
 		}
 		// a pilot that has a job is checked again after IDLE_S, because the end of its job does not wake the thread
-		uint64_t idle = is_up ? pilot->idle_since : policy->no_demand_since;
+		uint64_t idle = is_up ? pilot->since : policy->no_demand_since;
 		idle = idle == TIME_NEVER ? now : idle;
 		idle = is_up && idle < policy->no_demand_since ? policy->no_demand_since : idle;
 		if (idle + grace <= now) {
-			order(policy, is_up ? PILOT_RELEASE : PILOT_CANCEL, i, now);
+			pilot->state = PILOT_LEAVING;
 		} else {
 			due = time_earlier(due, idle + grace);
 		}
@@ -112,9 +82,8 @@ struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand
 	struct pilot_step step = {.due = TIME_NEVER};
 	policy->no_demand_since = demand > 0 ? TIME_NEVER : policy->no_demand_since == TIME_NEVER ? now : policy->no_demand_since;
 	for (unsigned i = 0; i < policy->n; ++i) {
-		policy->pilots[i].order = PILOT_KEEP;
 		if (policy->none_can_start && policy->pilots[i].state == PILOT_REQUESTED) {
-			order(policy, PILOT_CANCEL, i, now);
+			policy->pilots[i].state = PILOT_LEAVING;
 		}
 	}
 	policy->none_can_start = false;
@@ -124,26 +93,17 @@ struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand
 	return step;
 }
 
-void pilot_has_come(struct pilot_policy *policy, unsigned i, uint64_t now) {
+void pilot_has_come(struct pilot_policy *policy) {
 	policy->was_up = true;
 	policy->is_refused = false;
 	policy->failures = 0;
-	policy->pilots[i].idle_since = now;
-	pilot_set_state(policy, i, PILOT_UP, now);
 }
 
-void pilot_has_failed(struct pilot_policy *policy, unsigned i, bool for_good, uint64_t now) {
-	const struct pilot *pilot = &policy->pilots[i];
-	bool is_proven = pilot->state == PILOT_UP && now - pilot->since >= PROVEN_S * NS_PER_S;
-	if (!is_proven && now >= policy->not_before) { // requests that fail together count as one failure
+void pilot_has_failed(struct pilot_policy *policy, uint64_t lived, bool for_good, uint64_t now) {
+	if (lived < PROVEN_S * NS_PER_S && now >= policy->not_before) { // requests that fail together count as one failure
 		uint64_t pause = FAILED_FIRST_S * NS_PER_S << (policy->failures < 8 ? policy->failures : 8);
 		policy->not_before = now + time_earlier(pause, FAILED_MOST_S * NS_PER_S);
 		++policy->failures;
 	}
 	policy->is_refused = policy->is_refused || (for_good && !policy->was_up);
-	pilot_set_state(policy, i, PILOT_LEAVING, now);
-}
-
-void pilots_cannot_start(struct pilot_policy *policy) {
-	policy->none_can_start = policy->is_refused = !policy->was_up;
 }

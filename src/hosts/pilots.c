@@ -147,7 +147,7 @@ static void query_queue(struct pilots *pilots) {
 	FP_HOLD(&pilots->hosts->lock);
 	bool none_can_start = result == 0 && pending > 0 && impossible == pending && others == 0 && !pilots->policy.was_up;
 	if (none_can_start) {
-		pilots_cannot_start(&pilots->policy);
+		pilots->policy.none_can_start = pilots->policy.is_refused = true;
 		diag_error("no pilot can start with these options: Slurm says %s", text_shows(buf_str(&reasons)));
 		wakeup_post(pilots->wake_fd);
 	} else if (result != 0) {
@@ -161,6 +161,12 @@ static void query_queue(struct pilots *pilots) {
 
 // ---- the thread ----
 
+// Returns the pilot as the policy looks at it. With the lock.
+static struct pilot pilot_of(const struct host *host) {
+	enum pilot_state wanted = host->offered > 0 ? PILOT_UP : PILOT_REQUESTED, unwanted = host->phase == CONNECTION_NONE ? PILOT_ABSENT : PILOT_LEAVING;
+	return (struct pilot){.state = host->wanted ? wanted : unwanted, .since = host->used > 0 ? TIME_NEVER : host->idle_since};
+}
+
 // Requests and releases pilots as the policy decides. Returns the policy's step; *ret_cancels: waiting requests are to be cancelled.
 static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 	struct hosts *hosts = pilots->hosts;
@@ -169,21 +175,23 @@ static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 	bool has_work = hosts->pool && atomic_load_relaxed(&hosts->ending) == HOSTS_RUN;
 	unsigned demand = has_work ? hosts_pilots_wanted(hosts) + pool_demand(hosts->pool, policy->n * policy->slots) : 0;
 	for (unsigned i = 0; i < policy->n; ++i) {
-		policy->pilots[i].idle_since = host_of(pilots, i)->used > 0 ? TIME_NEVER : host_of(pilots, i)->idle_since;
+		policy->pilots[i] = pilot_of(host_of(pilots, i));
 	}
-	struct pilot_step step = pilot_policy_step(policy, demand, now_ns());
+	uint64_t now = now_ns();
+	struct pilot_step step = pilot_policy_step(policy, demand, now);
 	for (unsigned i = 0; i < policy->n; ++i) {
 		struct host *host = host_of(pilots, i);
-		enum pilot_order order = policy->pilots[i].order;
-		if (order == PILOT_REQUEST) {
+		enum pilot_state state = policy->pilots[i].state;
+		if (state == PILOT_REQUESTED && !host->wanted) {
 			pilots->has_requested = true;
+			host->idle_since = now;
 			host_want(host, true);
-		} else if (order != PILOT_KEEP) {
+		} else if (state == PILOT_LEAVING && host->wanted) {
+			*ret_cancels = *ret_cancels || host->offered == 0;
 			host->offered = 0;
 			host_set_slots(host);
 			host_want(host, false);
 		}
-		*ret_cancels = *ret_cancels || order == PILOT_CANCEL;
 	}
 	return step;
 }
@@ -228,26 +236,23 @@ void hosts_starving(struct hosts *hosts) {
 	}
 }
 
-static unsigned index_of(const struct host *host) {
-	return (unsigned)(host->index - host->hosts->first_pilot);
-}
-
 void pilots_on_up(struct host *host) {
 	struct pilots *pilots = host->hosts->pilots;
-	pilot_has_come(&pilots->policy, index_of(host), now_ns());
+	host->came = host->idle_since = host->now;
+	pilot_has_come(&pilots->policy);
 	buf_reset(&pilots->last_error);
 	buf_reset(&pilots->last_reason);
 	wakeup_post(pilots->wake_fd);
 }
 
-static void warn_failed(struct pilots *pilots, unsigned pilot, const char *why, bool was_up, bool for_good) {
+static void warn_failed(struct pilots *pilots, const char *name, const char *why, bool was_up, bool for_good) {
 	static const char by_srun[] = "srun: error: ";
 	const char *said = strstr(why, by_srun);
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	said = said ? said + strlen(by_srun) : why;
 	buf_add_escaped(&text, said, strlen(said), SAID_MOST);
 	if (was_up) {
-		diag_warn("slurm-%u: the connection is lost: %s; its jobs go elsewhere", pilot + 1, buf_str(&text));
+		diag_warn("%s: the connection is lost: %s; its jobs go elsewhere", name, buf_str(&text));
 	} else if (set_if_new(&pilots->last_error, said)) {
 		diag_warn("Slurm gives no pilot%s: %s%s", for_good ? "" : " now", buf_str(&text), for_good ? "" : "; it is asked again");
 	}
@@ -255,26 +260,23 @@ static void warn_failed(struct pilots *pilots, unsigned pilot, const char *why, 
 
 void pilots_on_down(struct host *host, const char *why, bool was_up, bool bye) {
 	struct pilots *pilots = host->hosts->pilots;
-	bool for_good = !was_up && !bye && !slurm_is_transient(why);
-	if (bye) {
-		pilot_set_state(&pilots->policy, index_of(host), PILOT_LEAVING, now_ns());
-	} else {
-		pilot_has_failed(&pilots->policy, index_of(host), for_good, now_ns());
+	bool for_good = !was_up && !slurm_is_transient(why);
+	host->wanted = false;
+	if (!bye) {
+		pilot_has_failed(&pilots->policy, was_up ? host->now - host->came : 0, for_good, host->now);
+		if (atomic_load_relaxed(&pilots->phase) == RUNS) {
+			warn_failed(pilots, host->login->name, why, was_up, for_good && !pilots->policy.was_up);
+		}
 	}
-	if (!bye && atomic_load_relaxed(&pilots->phase) == RUNS) {
-		warn_failed(pilots, index_of(host), why, was_up, for_good && !pilots->policy.was_up);
-	}
-	wakeup_post(pilots->wake_fd);
-}
-
-void pilots_on_closed(struct host *host) {
-	struct pilots *pilots = host->hosts->pilots;
-	pilot_set_state(&pilots->policy, index_of(host), PILOT_ABSENT, now_ns());
 	wakeup_post(pilots->wake_fd);
 }
 
 bool pilots_are_lost(const struct hosts *hosts) {
-	return pilots_are_hopeless(&hosts->pilots->policy);
+	bool comes = false;
+	for_each_host(hosts, host) {
+		comes = comes || (host->login->is_pilot && host->wanted);
+	}
+	return hosts->pilots->policy.is_refused && !comes;
 }
 
 // ---- life ----
@@ -282,7 +284,7 @@ bool pilots_are_lost(const struct hosts *hosts) {
 static void free_all(struct pilots *pilots) {
 	fd_close(&pilots->wake_fd);
 	fd_close(&pilots->stop_fd);
-	pilot_policy_fini(&pilots->policy);
+	free(pilots->policy.pilots);
 	buf_fini(&pilots->last_error);
 	buf_fini(&pilots->last_reason);
 	free(pilots->env);
@@ -297,7 +299,11 @@ int pilots_open(struct hosts *hosts) {
 		.hosts = hosts, .name = options->pilot_name, .env = env_merge(hosts->env, set, changing), .wake_fd = wakeup_open(), .stop_fd = wakeup_open(),
 	};
 	snprintf(pilots->user, sizeof(pilots->user), "%ju", (uintmax_t)getuid());
-	pilot_policy_init(&pilots->policy, (unsigned)hosts->npilots, hosts_slots_or_default(hosts, &options->hosts.logins[hosts->first_pilot]));
+	pilots->policy = (struct pilot_policy){
+		.pilots = xcalloc(hosts->npilots, sizeof(struct pilot)),
+		.n = (unsigned)hosts->npilots,
+		.slots = hosts_slots_or_default(hosts, &options->hosts.logins[hosts->first_pilot]),
+	};
 	int error = pilots->wake_fd < 0 || pilots->stop_fd < 0 ? errno : thread_start(&pilots->thread, pilots_main, pilots, STACK_BYTES);
 	if (error) {
 		free_all(pilots);

@@ -8,78 +8,90 @@
 
 enum { MOST = 4 };
 
+static struct pilot pilots[MOST];
+static uint64_t came[MOST];
 static struct pilot_policy policy;
 static struct pilot_step last;
 
+static uint64_t ns(double s) {
+	return (uint64_t)(s * 1e9);
+}
+
+static void begin(unsigned n, unsigned slots) {
+	memset(pilots, 0, sizeof(pilots));
+	policy = (struct pilot_policy){.pilots = pilots, .n = n, .slots = slots};
+}
+
 // Steps at that second. Returns what was decided, a letter for each pilot: "-" keep, "a"sk, "g"ive up, "r"elease.
 static const char *step(unsigned demand, double s) {
-	static const char letters[] = "-agr";
 	static char text[MOST + 1];
-	last = pilot_policy_step(&policy, demand, (uint64_t)(s * 1e9));
+	struct pilot before[MOST];
+	memcpy(before, pilots, sizeof(before));
+	last = pilot_policy_step(&policy, demand, ns(s));
 	for (unsigned i = 0; i < policy.n; ++i) {
-		text[i] = letters[policy.pilots[i].order];
+		bool is_new = pilots[i].state != before[i].state;
+		text[i] = "-agr"[!is_new ? 0 : pilots[i].state == PILOT_REQUESTED ? 1 : before[i].state == PILOT_REQUESTED ? 2 : 3];
 	}
 	text[policy.n] = '\0';
 	return text;
 }
 
 static void check_due(double s) {
-	check_equal(last.due, (uint64_t)(s * 1e9));
+	check_equal(last.due, ns(s));
 }
 
 static void come(unsigned i, double s) {
-	pilot_has_come(&policy, i, (uint64_t)(s * 1e9));
+	pilots[i] = (struct pilot){.state = PILOT_UP, .since = ns(s)};
+	came[i] = ns(s);
+	pilot_has_come(&policy);
 }
 
 static void busy(unsigned i) {
-	policy.pilots[i].idle_since = TIME_NEVER;
+	pilots[i].since = TIME_NEVER;
 }
 
 static void fail(unsigned i, bool for_good, double s) {
-	pilot_has_failed(&policy, i, for_good, (uint64_t)(s * 1e9));
-	pilot_set_state(&policy, i, PILOT_ABSENT, (uint64_t)(s * 1e9));
+	pilot_has_failed(&policy, pilots[i].state == PILOT_UP ? ns(s) - came[i] : 0, for_good, ns(s));
+	pilots[i].state = PILOT_ABSENT;
 }
 
 static void test_as_many_as_needed(void) {
-	pilot_policy_init(&policy, 4, 2);
+	begin(4, 2);
 	check_string(step(0, 0), "----");
 	check_string(step(3, 1), "aa--"); // two slots each
 	check_string(step(3, 1), "----"); // they are on their way
 	check_string(step(100, 2), "--aa");
 	check_string(step(100, 3), "----"); // no more than there may be
-	pilot_policy_fini(&policy);
 }
 
 static void test_released(void) {
-	pilot_policy_init(&policy, 2, 1);
+	begin(2, 1);
 	check_string(step(2, 0), "aa");
 	come(0, 1);
 	come(1, 1);
 	busy(0);
 	check_string(step(0, 2), "--");
-	policy.pilots[1].idle_since = 10 * NS_PER_S;
+	pilots[1].since = ns(10);
 	check_string(step(0, 10), "--");
 	check_due(25);
 	check_string(step(1, 25), "--"); // there is work, which it is about to get
 	check_string(step(0, 26), "--");
 	check_due(41); // idle, and no work, since then
 	check_string(step(0, 41), "-r");
-	pilot_set_state(&policy, 1, PILOT_ABSENT, 42 * NS_PER_S);
+	pilots[1].state = PILOT_ABSENT;
 	check_string(step(1, 43), "-a"); // work comes back
-	pilot_policy_fini(&policy);
 }
 
 static void test_given_up(void) {
-	pilot_policy_init(&policy, 1, 1);
+	begin(1, 1);
 	check_string(step(1, 0), "a");
 	check_string(step(0, 3), "-");
 	check_string(step(0, 18), "g");
-	check(!pilots_are_hopeless(&policy));
-	pilot_policy_fini(&policy);
+	check(!policy.is_refused);
 }
 
 static void test_looks(void) {
-	pilot_policy_init(&policy, 1, 1);
+	begin(1, 1);
 	step(1, 0);
 	check(!last.queries_queue);
 	check_due(5);
@@ -94,11 +106,10 @@ static void test_looks(void) {
 	come(0, 1080);
 	step(1, 2000);
 	check(!last.queries_queue);
-	pilot_policy_fini(&policy);
 }
 
 static void test_failures(void) {
-	pilot_policy_init(&policy, 3, 1);
+	begin(3, 1);
 	check_string(step(3, 0), "aaa");
 	fail(0, false, 1);
 	fail(1, false, 1); // together: one failure
@@ -112,18 +123,17 @@ static void test_failures(void) {
 	check_string(step(3, 17), "a--");
 	come(0, 18);
 	check_string(step(2, 18), "-aa");
-	check(!pilots_are_hopeless(&policy));
-	pilot_policy_fini(&policy);
+	check(!policy.is_refused);
 }
 
 static void test_replaced(void) {
-	pilot_policy_init(&policy, 1, 1);
+	begin(1, 1);
 	step(1, 0);
 	come(0, 1);
 	busy(0);
-	pilot_set_state(&policy, 0, PILOT_LEAVING, 50 * NS_PER_S); // its time is over, and a job is still there
+	pilots[0].state = PILOT_LEAVING; // its time is over, and a job is still there
 	check_string(step(1, 50), "-");
-	pilot_set_state(&policy, 0, PILOT_ABSENT, 60 * NS_PER_S);
+	pilots[0].state = PILOT_ABSENT;
 	check_string(step(1, 60), "a");
 	come(0, 61);
 	fail(0, false, 130); // a node has failed
@@ -132,32 +142,27 @@ static void test_replaced(void) {
 	fail(0, false, 132); // and again, at once
 	check_string(step(1, 132), "-");
 	check_due(137);
-	pilot_policy_fini(&policy);
 }
 
-static void test_hopeless(void) {
-	pilot_policy_init(&policy, 2, 1);
+static void test_refused(void) {
+	begin(2, 1);
 	step(2, 0);
 	fail(0, true, 1);
-	check(!pilots_are_hopeless(&policy)); // the other one may come
-	fail(1, true, 1);
-	check(pilots_are_hopeless(&policy));
-	check_string(step(2, 100), "--");
-	pilot_policy_fini(&policy);
-	pilot_policy_init(&policy, 2, 1);
+	check(policy.is_refused);
+	check_string(step(2, 100), "--"); // the other one may come, and is the trial
+	fail(1, true, 101);
+	check_string(step(2, 200), "--");
+	begin(2, 1);
 	step(2, 0);
-	pilots_cannot_start(&policy);
+	policy.none_can_start = policy.is_refused = true;
 	check_string(step(2, 5), "gg");
-	check(pilots_are_hopeless(&policy));
-	pilot_policy_fini(&policy);
-	pilot_policy_init(&policy, 2, 1);
+	check_string(step(2, 5), "--");
+	begin(2, 1);
 	step(2, 0);
 	come(0, 1);
 	fail(1, true, 1);
 	fail(0, true, 2);
-	pilots_cannot_start(&policy);
-	check(!pilots_are_hopeless(&policy)); // what has been there may come back
-	pilot_policy_fini(&policy);
+	check(!policy.is_refused); // what has been there may come back
 }
 
 int main(int argc, char *argv[]) {
@@ -168,7 +173,7 @@ int main(int argc, char *argv[]) {
 		TEST("the queue is looked at after 5 s, and then ever more rarely", test_looks),
 		TEST("after a failure one is asked for as a trial, ever more rarely", test_failures),
 		TEST("a pilot that leaves or is lost is replaced while there is work", test_replaced),
-		TEST("it is hopeless once none has ever come and none is asked for", test_hopeless),
+		TEST("none is asked for once Slurm refuses them, none has ever come and none is on its way", test_refused),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

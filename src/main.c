@@ -1,21 +1,21 @@
 // fairpar: xargs for many queues. Starts up, picks the mode, returns the exit status.
 //
-// The map of src/; docs/design.md is the design. state/, and the rooms (directories) listed after it in src/LAYERS, make a run of the other rooms.
+// The map of src/; docs/design.md is the design. The rooms (directories) from state/ on in src/LAYERS make a run out of the other rooms.
 //
 //   stdin, files, :::, manifest -> input: record -> feed: item in a batch's queue -> engine: whose turn -> worker
 //     -> exec: the job -> process: child -> output: spool -> stdout, stderr
 //   what happens -> state/publish: event -> log, report (statistics, summary, status line) -> draw
 //
 //   base/        memory, byte strings, maps, JSON, messages, threads, descriptors; src/LAYERS lists the files with calls that only Linux has
-//   term/        screen_write()     the status line's place on the terminal, and colours
-//   job/         halt_is_met()      the nouns and the pure rules: outcomes, events, --halt, exit status
+//   term/        screen_write()     keeps the status line at the bottom of the terminal; says whether to write colours
+//   job/         halt_is_met()      what a job is and how it ends: outcomes, events, --halt, exit status; only types and pure functions
 //   shell/       shell_is_needed()  which shell runs a command, where in the command an item stands, and how the item is quoted there
 //   input/       input_next()       records: lines, columns, CSV, blocks, globs
 //   template/    template_expand()  commands with replacement strings, and what execve() gets: command_build()
 //   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
 //   slots/       slots_parse()      how many jobs run at once (controller.c: with -j auto); semaphores; pools (lease.c decides, server.c
 //                                   serves, client.c asks); make's jobserver
-//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; proctree.c: how busy a child is; memory.c:
+//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; proctree.c: its descendants; memory.c:
 //                                   the memory that a job needs
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c: the library that does it in the shell)
 //   remote/      channel_send()     the protocol of the connection to a worker on another machine, without its reads and writes: frames (frames.def);
@@ -35,16 +35,16 @@
 //     host_files.c        the steps of an attempt on a machine: files are copied there before its command, and back after it
 //     launcher.c          runs a command that starts a worker, or a short command of Slurm, with pipes to it
 //     pilots.c            jobs of Slurm that serve as machines: requested and released (pilot_policy.c) by Slurm's commands
-//   sharing/     leases_open()      slots that are shared with other programs; calls for the beginning and the end of each attempt:
+//   sharing/     leases_open()      slots that are shared with other programs; exec/ calls this room when an attempt begins and ends:
 //     leases.c            slots that come from a pool, or from the run in whose job this run was started (pool_client.c)
 //     nested.c            slots that are lent to the fairpars in this run's jobs, and the table of attempts that run
-//     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool
+//     jobserver_slots.c   slots that are shared by a jobserver of make; the run is its client, or its server (jobserver_server.c; in a pool
 //                         jobserver_spare.c)
 //   xargs/       xargs_main()       `fairpar --xargs`, or a fairpar that is called xargs: has its own kind of run, without state/, exec/ and run/
 //   pipe/        blockfeed_step()   --pipe: data cut into blocks, one for each job (block_feed.c, block.c); dealer.c: data for jobs that run already
 //   state/       struct run         the state of a run and of its parts, which exec/, feed/ and run/ use:
 //     batch.c             the batches of a run with their counts, and what the command line says of each batch
-//     dag_node.c          a batch of a manifest: its state, its own items
+//     dag_node.c          a batch of a manifest: its state, and the items that the manifest gives it
 //     job_spec.c          how the items of a batch become jobs: templates, context, environment
 //     job_state.c         a job that has begun, and what its worker keeps from job to job
 //     publish.c           passes the events of run, batches, attempts and waits to subscribers; counts the ends of jobs (for --halt and statistics)
@@ -53,7 +53,7 @@
 //     auto_slots.c        how many jobs run at once with -j auto
 //   gate/        gate_ask()         whether any job may start now, before it has a slot: --delay, --load, --memfree. The needs of a single job (see
 //                                   manifest/keys.def, state/job_spec.h) are claimed by its attempt (exec/attempt.c), which lends its slot while it
-//                                   waits (engine/lend.c). process/memory.c counts memory; a new need that is counted in the run belongs in state/
+//                                   waits (engine/lend.c). process/memory.c counts the memory; code that counts a new kind of need belongs in state/
 //   record/      log_sink_open()    the records that a run writes and shows:
 //     job_records.c       --joblog, and the jobs that --resume leaves out
 //     added_jobs.c        the jobs of --add; waits.c: jobs that wait for added jobs, and lend their slots meanwhile
@@ -74,9 +74,9 @@
 //   run/         run_all()          run.c: the event loop (input, wake-ups); stop.c: signals, what ends a run
 //     setup.c             puts a run together; has the functions that its pool and its writer call back
 //     dag.c               a manifest's batches: which wait, which run, which are skipped
-//     limits.c            how many descriptors and processes there may be
+//     limits.c            how many jobs at once the limits of descriptors and processes allow
 //     control.c           answers requests to the run: --status (control_status.c), --add
-//   modes/       sem_run()          the modes of fairpar in which it does not run jobs from items:
+//   modes/       sem_run()          the modes in which fairpar does not run jobs from items:
 //     show_mode.c         what is shown without a run: --check, --list, --from-log
 //     sem_mode.c, pool_mode.c        one command that waits for a semaphore, or for a slot of a pool
 //     control_mode.c      --status, --add, --wait, --cancel: the side that asks a run (run/control.c answers)

@@ -24,7 +24,7 @@
 // reason `text`, except if `unless` is given. NEEDS (`others` is NULL): option `id` has no meaning without option `unless`.
 static const struct rule {
 	enum option_id id, unless;
-	const char *text;              // of EXCLUDES the reason, or "" if it is evident; of NEEDS what is missing
+	const char *text;              // EXCLUDES: the reason, or "" if the reason is evident; NEEDS: what is missing
 	const enum option_id *others;  // NOPTIONS behind the last one
 } rules[] = {
 #define EXCLUDES(id, unless, reason, ...) {id, unless, reason, (const enum option_id[]){__VA_ARGS__, NOPTIONS}},
@@ -48,7 +48,7 @@ static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	on[OPT_PACK] = on[OPT_PACK] && o->resume != RESUME_RETRY && !o->sem.is_on;
 }
 
-// Returns the option to name in a message about `id`: if `id` stands for several options in the rules, the option of these that was given.
+// Returns the option that a message about `id` names: as OPT_SSHLOGIN and OPT_PIPE stand for several options, the option that was given.
 static enum option_id as_given(const struct options *o, enum option_id id) {
 	static const enum option_id machines[] = {OPT_SSHLOGIN, OPT_SSHLOGINFILE, OPT_LAUNCH, OPT_SLURM};
 	for (size_t i = 0; id == OPT_SSHLOGIN && i < sizeof(machines) / sizeof(*machines); ++i) {
@@ -150,7 +150,7 @@ int option_conflicts_check(const struct options *o) {
 
 // ---- what has no effect ----
 
-// True if the option writes its file even though no job runs.
+// True if no warning is due although no job runs: the option writes its file all the same, or --summary does not ask for a summary.
 static bool is_written(const struct options *o, enum option_id id) {
 	bool is_record = o->resume != RESUME_NOT && id == (o->joblog ? OPT_JOBLOG : OPT_RESULTS);
 	return (o->dry_run && (id == OPT_TRACE_SERVICE || is_record)) || (id == OPT_SUMMARY && o->summary != SUMMARY_ALWAYS);
@@ -194,7 +194,7 @@ static bool is_without_effect(const char *word, size_t len) {
 	       (id == OPT_IGNORED || id == OPT_CITATION || id == OPT_PLAIN);
 }
 
-// True if a line of the text that does not begin with # has a word other than an option without effect.
+// True if the text has a word that is neither in a comment (a line that begins with #) nor an option without effect.
 static bool has_options(const char *text) {
 	bool begins = true; // only blanks have come in this line so far
 	for (size_t len; *text; text += len) {

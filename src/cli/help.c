@@ -298,7 +298,7 @@ static void add_manifest(struct buf *text, const struct option_info *option) {
 	}
 }
 
-// The completion scripts without options, from the Makefile. Each `word` in them is replaced by what `add` appends for all options.
+// The completion scripts without options, which the Makefile puts into the program. Each `word` in them is replaced by what `add` appends.
 extern const char skeleton_bash[], skeleton_zsh[], skeleton_fish[];
 static const struct {
 	const char *shell, *skeleton;

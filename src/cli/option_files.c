@@ -40,7 +40,7 @@ struct named_file {
 // Returns the path at the end of the symbolic links from `path`, where open() would create the file. The caller frees it.
 static char *follow_links(const char *path) {
 	char *at = xstrdup(path), target[PATH_MAX];
-	for (unsigned links = 0; links < 40; ++links) { // Linux follows as many (path_resolution(7))
+	for (unsigned links = 0; links < 40; ++links) { // Linux follows at most 40 (path_resolution(7))
 		ssize_t len = readlink(at, target, sizeof(target) - 1);
 		if (len < 0) {
 			break;
@@ -60,7 +60,7 @@ static void named_file_stat(struct named_file *file) {
 	struct stat found;
 	file->is_found = (file->fd >= 0 ? fstat(file->fd, &found) : stat(file->path, &found)) == 0;
 	file->ends_at = file->is_found || file->fd >= 0 ? NULL : follow_links(file->path);
-	FP_CLEANUP(free_later) char *directory = file->ends_at ? path_directory(file->ends_at) : NULL; // a new file is known by its directory and its name
+	FP_CLEANUP(free_later) char *directory = file->ends_at ? path_directory(file->ends_at) : NULL; // a new file is identified by its directory and its name
 	if (file->is_found || (directory && stat(directory, &found) == 0)) {
 		file->is_regular = file->is_found && S_ISREG(found.st_mode);
 		file->dev = found.st_dev;
@@ -102,9 +102,9 @@ static bool clashes(const struct named_file *a, const struct named_file *b) {
 	}
 	const struct named_file *read = a->read_as ? a : b, *written = a->read_as ? b : a;
 	if (read->fd == STDOUT_FILENO && (written->fd >= 0 || is_whole(written))) {
-		return false; // --log fd:N shares the offset of stdout, and /dev/stdout is a name for stdout like "-"
+		return false; // this is allowed: --log fd:N shares stdout's offset, and a trace or report may name stdout by /dev/stdout, as by "-"
 	}
-	bool is_next = read->read_as && read->option == OPT_ETA && written->option == OPT_LOG; // --log empties the file only when --eta has read it
+	bool is_next = read->read_as && read->option == OPT_ETA && written->option == OPT_LOG; // --eta reads the file before --log empties it
 	return !is_next && is_same_file(a, b);
 }
 
@@ -166,7 +166,7 @@ int option_files_check(const struct options *options, const char *name, const ch
 	size_t nwritten = list.n, first = path ? nwritten : 0;
 	if (nwritten > 0 && path) {
 		add_file(&list, OPT_ARG_FILE, name, path);
-	} else if (nwritten > 0) { // without a file that is written, no file that is read needs a stat()
+	} else if (nwritten > 0) { // if no file is written, the files that are read cannot clash, and need no stat()
 		add_files(&list, options, /* written */ false);
 	}
 	for (size_t i = first; i < list.n; ++i) {

@@ -178,7 +178,7 @@ static int resolve_packing(struct options *o) {
 	packing->repeats = given[OPT_X] || has_n || (given[OPT_LINES] && !is_list);
 	bool fills = packing->spreads || given[OPT_XARGS];
 	packing->items = items > 0 ? items : fills && !packing->inserts_none ? 0 : 1;
-	packing->by_time = packing->by_time && o->resume != RESUME_RETRY; // the commands of --retry-failed are complete
+	packing->by_time = packing->by_time && o->resume != RESUME_RETRY; // --retry-failed runs whole commands, which are not packed
 	if (packing->by_time) {
 		packing->items = packing->max_args;
 		return check_pack(o);
@@ -267,7 +267,7 @@ static int resolve_blocks(struct options *o) {
 static void resolve_output(struct options *o) {
 	const bool *given = o->given;
 	if (o->tty && !given[OPT_GROUP] && !given[OPT_LINE_BUFFER]) {
-		o->output = OUTPUT_UNGROUP; // for example, an editor draws on the terminal
+		o->output = OUTPUT_UNGROUP; // a program such as an editor draws on the terminal itself
 	}
 	o->keep_order = o->keep_order && !given[OPT_NO_KEEP_ORDER]; // --no-keep-order wins in either order, as in GNU parallel
 	o->output_given = o->dry_run || o->tty || given[OPT_GROUP] || given[OPT_LINE_BUFFER] || given[OPT_UNGROUP];

@@ -23,7 +23,7 @@ enum value_kind {
 struct value_info {
 	enum value_kind kind;
 	size_t at, size;         // the field: its offset in struct options, and its bytes
-	long least, most;        // the bounds of KIND_NUMBER; the macros below say what other kinds have here
+	long least, most;        // KIND_NUMBER: the bounds; the macros below show what `least` and `most` are for other kinds
 	enum key_id key;         // the key of KIND_SETTING
 	option_handler *handle;
 };
@@ -32,7 +32,7 @@ struct value_info {
 #define GIVEN .kind = KIND_GIVEN
 #define SET(field, value) .kind = KIND_SET, FIELD(field), .least = (value)
 #define FLAG(field) SET(field, true)
-#define TEXT(field) .kind = KIND_TEXT, FIELD(field), .least = 1 // byte: the text must not be empty
+#define TEXT(field) .kind = KIND_TEXT, FIELD(field), .least = 1 // at least one byte: the text must not be empty
 #define ANY_TEXT(field) .kind = KIND_TEXT, FIELD(field)
 #define TEXTS(field, count) .kind = KIND_LIST, FIELD(field), .least = 1, .most = offsetof(struct options, count)
 #define NUMBER(field, min, max) .kind = KIND_NUMBER, FIELD(field), .least = (min), .most = (max)

@@ -345,7 +345,7 @@ static enum mode parse_rest(struct parser *parser) {
 		return MODE_EXIT;
 	}
 	options_resolve(parser->options);
-	if (o->from_log && !o->manifest) { // with a manifest --from-log is refused like other options
+	if (o->from_log && !o->manifest) { // with a manifest, options_resolve_manifest() refuses --from-log
 		int error = option_others_check(o, OPT_FROM_LOG, LIST_WITH_FROM_LOG);
 		if (!error && *parser->at) {
 			error = diag_error("--from-log takes neither a command nor names of batches: it runs nothing");

@@ -42,9 +42,9 @@ struct batch_setting {
 	bool is_used;        // the name of a batch has matched the pattern
 };
 
-// Semaphore mode; option_resolve.c sets these fields.
+// Semaphore mode. option_resolve.c sets `line` and `input`, and `name` if --id is not given.
 struct semaphore_options {
-	bool is_on;
+	bool is_on;                      // an option about semaphores, except --wait, is given; or fairpar is called sem
 	bool foreground;                 // --fg
 	bool waits;                      // --wait: there is no command
 	bool gives_up;                   // after the timeout it gives up waiting; false: it takes the semaphore by force
@@ -204,7 +204,7 @@ struct options {
 	bool show_commands;              // -v
 	bool tty;                        // -o
 	const char *workdir;             // or NULL
-	const char *own_workdir;         // the template of the directories that `--workdir ...` asks for, to which `workdir` then points; or NULL
+	const char *own_workdir;         // the template that `--workdir ...` stands for, and to which `workdir` points, too; or NULL
 	const char *tmpdir;              // or NULL
 	const char *slot_var;            // --process-slot-var, or NULL
 	const char **env;                // --env as given: see option_env_has()

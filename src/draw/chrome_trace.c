@@ -181,7 +181,7 @@ static void add_arrow(struct chrome *chrome, const char *name, unsigned from_tid
 	}
 }
 
-// Adds the arrows that point to the attempt on track `tid`: from the attempt before, and from the job that emitted the item and may still run.
+// Adds the arrows that point to the attempt on track `tid`: from the attempt before it, and from the job (which may still run) that emitted its item.
 static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	const struct event_job *id = &attempt->id;
 	const struct origin *before = &origins_at(chrome, id->seq)->before;

@@ -82,7 +82,7 @@ typedef void chrome_write_fn(void *arg, const char *text, size_t len);
 struct chrome;
 
 // Begins the text, which chrome_finish() ends; to be called after the first pass. Each batch with a colour of its own has
-// counters, and all other batches share theirs. `palette`, `first_pass` and `arg` are borrowed until chrome_finish().
+// counters, and all other batches share one set of counters. `palette`, `first_pass` and `arg` are borrowed until chrome_finish().
 struct chrome *chrome_new(const struct palette *palette, const struct first_pass *first_pass, chrome_write_fn *write, void *arg);
 
 // An event_fn: adds the event; `arg` is the struct chrome.

@@ -333,7 +333,7 @@ static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 }
 
 // Adds a slot that was lent to a run in a job: the slot in the colour of the job's batch, and over its lower part a strip with
-// what ran. If the slot is the job's own, the strip is over the job's bar; deeper runs are dark edges below it.
+// the run's command line. If the slot is the job's own, the strip is over the job's bar; deeper runs are dark edges below it.
 static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 	struct buf *buf = sheet->buf;
 	double x = bar_x(sheet, bar->from), width = bar_width(sheet, bar), whole = sheet->bar;
@@ -427,7 +427,7 @@ static void add_strip(const struct sheet *sheet) {
 	}
 }
 
-// Adds a line over the shares with the number of slots, if that has changed. Each change that can be seen has its reason as a title.
+// Adds a line over the shares with the number of slots, if this number has changed. Each change that can be seen has its reason as a title.
 static void add_slots_line(const struct sheet *sheet) {
 	const struct timeline *timeline = sheet->timeline;
 	const struct run_stats *stats = timeline->palette->stats;

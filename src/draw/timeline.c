@@ -191,13 +191,13 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint64_t at) {
 	const struct run_stats *stats = timeline->palette->stats;
 	unsigned slot = lane - timeline->nslotless + 1;
-	if (timeline->attempts.rows) { // it is not known since when the run has had the machine
+	if (timeline->attempts.rows) { // the log does not say since when the run has had the machine
 		return timeline->lane_ends[lane] == 0 ? at : 0;
 	}
 	if (lane < timeline->nslotless || timeline->group > 1 || stats->run.slots == 0 || slot <= stats->least_slots) {
 		return 0;
 	}
-	uint64_t since = at; // the attempt may start before the event of its slot
+	uint64_t since = at; // an attempt may start before the event that announces its slot
 	for (size_t i = stats->nchanges; i-- > 0;) {
 		const struct stats_slots *change = &stats->changes[i];
 		if (change->at <= at && change->slots < slot) {

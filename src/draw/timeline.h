@@ -71,7 +71,7 @@ enum {
 	TIMELINE_LANES = 320,    // if there are more slots, several share a lane
 	TIMELINE_CELLS = 40000,  // the most columns of all lanes together
 	TIMELINE_SHARES = 500,   // columns of the strip of shares
-	TIMELINE_LEAD = 6,       // the least pixels of a wait that is drawn, as a line: starting a job takes less
+	TIMELINE_LEAD = 6,       // a wait is drawn (as a line) only if it is at least this many pixels long: starting a job takes less
 };
 
 enum bar_flag {
@@ -89,7 +89,7 @@ enum bar_flag {
 struct bar {
 	unsigned lane;
 	unsigned char class, flags;
-	unsigned char depth;     // BAR_INNER: how many bars lie under this one: of the job, and of outer nested runs; else 0
+	unsigned char depth;     // BAR_INNER: how many bars this bar is drawn over: of the job, and of outer nested runs; else 0
 	uint64_t from, to;       // event time
 	uint64_t lead;           // event time from which on the job was queued and its lane was empty; `from` if this wait is narrower than TIMELINE_LEAD
 	const char *text;        // the bar's text, in lines; any bytes

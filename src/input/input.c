@@ -1,4 +1,4 @@
-// The input of a batch: reads records from stdin, files and argument lists, combines those of several sources, splits them into columns.
+// The input of a batch: reads records from stdin, files and argument lists, combines records of several sources, splits records into columns.
 //
 // The states of an input, and what it reads in each:
 //   HEADER -> LOADING      with --header, the first line of each source, which holds the names of its columns

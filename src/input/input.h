@@ -1,4 +1,4 @@
-// The input of a batch: reads records from stdin, files and argument lists, combines those of several sources, splits them into columns.
+// The input of a batch: reads records from stdin, files and argument lists, combines records of several sources, splits records into columns.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 struct record {
 	const char *args;      // borrowed
 	size_t size;           // bytes of all arguments, with their NULs
-	uint32_t nargs;        // at least 1; 0 only for the INPUT_HEADER of an input without lines
+	uint32_t nargs;        // at least 1; but 0 in the INPUT_HEADER of an input without lines
 };
 
 // Where records come from. All texts are borrowed.
@@ -30,7 +30,7 @@ enum input_trim { TRIM_NONE, TRIM_LEFT, TRIM_RIGHT, TRIM_BOTH };
 struct input_config {
 	const struct source_config *sources; // borrowed for the life of the input
 	size_t nsources;           // at least 1
-	char delimiter;            // '\n', or what -d and -0 say
+	char delimiter;            // the byte that ends a line: '\n', or what -d or -0 says
 	const char *delimiter_text; // a delimiter of several bytes, the last of which is `delimiter`; or NULL. Borrowed for the life of the input
 	const char *colsep;        // extended regular expression (translated), or NULL
 	bool header;               // --header : the first line of each source holds the names of its columns; colsep is then "\t" by default

@@ -69,7 +69,7 @@ ssize_t line_buffer_read(struct line_buffer *buffer, int fd) {
 	return n;
 }
 
-// Takes `len` bytes and the delimiter behind them (or the NUL at the end) out of the buffer as a line.
+// Takes `len` bytes, and the delimiter if one is behind them, out of the buffer as a line.
 static void cut_line(struct line_buffer *buffer, size_t len, struct line *ret_line) {
 	char *text = buffer->data + buffer->start;
 	text[len] = '\0';
@@ -87,7 +87,7 @@ static void cut_line(struct line_buffer *buffer, size_t len, struct line *ret_li
 	buffer->searched = 0;
 }
 
-// Deals with a line whose delimiter has not come (yet). Returns true with the line if the line is too long, or is the last line.
+// To be called if the buffer holds no delimiter. Takes all bytes as a line, and returns true, if they are too long for a line or are the last line.
 static bool cut_rest(struct line_buffer *buffer, struct line *ret_line) {
 	size_t left = buffer->end - buffer->start;
 	if (buffer->skipping) {

@@ -212,7 +212,7 @@ static bool regex_find(struct block_splitter *splitter, const regex_t *regex, co
 		size_t to = window < len - from ? from + window : len;
 		struct regex_match found;
 		load(splitter, bytes, from, to);
-		// a match that ends with the window might be longer
+		// a match that ends where the window ends might go on behind the window
 		if (match(splitter, regex, 0, &found) && (from + found.end < to || to == len)) {
 			*ret_found = (struct regex_match){from + found.start, from + found.cut, from + found.end};
 			return true;

@@ -51,13 +51,13 @@ enum event_next { NEXT_NOTHING, NEXT_RETRY, NEXT_STEP };
 // Why a job or a batch waits.
 enum event_why {
 	WHY_TURN,           // other batches have had less service and go first, or all slots are busy
-	WHY_LIMIT,          // max_parallel of its batch
-	WHY_RATE,           // rate of its batch
+	WHY_LIMIT,          // max_parallel of the job's batch
+	WHY_RATE,           // rate of the job's batch
 	WHY_LOAD,           // --load, --noswap
 	WHY_MEMORY,         // --memfree, `memory`
 	WHY_DELAY,          // --delay
-	WHY_NEEDS,          // a batch that it needs has not ended
-	WHY_RETRY,          // the pause before its next attempt
+	WHY_NEEDS,          // a batch that the waiting batch needs has not ended
+	WHY_RETRY,          // the pause before the next attempt at the job
 	WHY_RESERVE,        // slots are kept free for a job that needs several at once
 	WHY_SUSPEND,        // --memsuspend: a running job was stopped
 	WHY_HOST,           // no machine that the job may run on has a slot free
@@ -89,7 +89,7 @@ struct event_batch {
 	uint32_t max_parallel;  // 0: no limit
 	uint64_t interval;      // the least nanoseconds between two starts (from the rate); 0: no rate
 	bool long_running;
-	int64_t jobs;           // how many jobs it has; -1: not known
+	int64_t jobs;           // how many jobs the batch has; -1: not known
 };
 
 // Which attempt of which job.
@@ -109,8 +109,8 @@ struct event_job_start {
 	unsigned nslots;        // slots that the attempt takes
 	int pid;                // 0: not started
 	enum event_source source;
-	double lag;             // what its batch was owed at this start, in turns or seconds; see --trace-service
-	uint64_t queued;        // nanoseconds that it was queued before its start
+	double lag;             // what the job's batch was owed at this start, in turns or seconds; see --trace-service
+	uint64_t queued;        // nanoseconds that the attempt was queued before its start
 	enum event_why why;     // what the job last waited for, if it was queued for EVENT_WORTH_A_REASON or longer
 	uint64_t from;          // event_job.seq of the job whose output held this job's item; 0: the item was no output of a job
 	const char *warm;       // with --warm: "yes", or "no, " and why not; or NULL
@@ -123,12 +123,12 @@ struct event_job_start {
 struct event_job_end {
 	struct event_job id;
 	struct result result;   // result.start is the start of the attempt; 0: the attempt never ran
-	uint64_t queued;        // nanoseconds that it was queued before its start
-	unsigned nslots;        // slots that the attempt took; from a log: as in its job_start, or 1 if there is none
-	enum event_source source; // where its item was found; from a log: as in its job_start, or FROM_QUEUE if there is none
+	uint64_t queued;        // nanoseconds that the attempt was queued before its start
+	unsigned nslots;        // slots that the attempt took; from a log: as in the attempt's job_start, or 1 if the log has no job_start
+	enum event_source source; // where the item was found; from a log: as in the attempt's job_start, or FROM_QUEUE if the log has none
 	enum event_next next;
 	uint64_t items;         // items of the attempt: 1, or more with --pack=auto; each counts as a job
-	bool up_to_date;        // what the job creates was there: nothing was run
+	bool up_to_date;        // the file that the job creates was there already: nothing was run
 	bool allowed;           // the failure of the job is allowed (allow_failure)
 	uint64_t out_bytes, err_bytes; // bytes of the job's output so far
 	const char *why;        // why the attempt could not be started, in words; or NULL
@@ -185,7 +185,7 @@ struct event_batch_end {
 struct event_dispatch {
 	uint64_t n;             // dispatches so far, from 1
 	const char *batch;
-	uint64_t job;           // its number within the batch
+	uint64_t job;           // number of the job within the batch
 	enum event_source source;
 	unsigned slot;
 	uint32_t turns;         // turns that the batch is charged for the dispatch

@@ -1,6 +1,6 @@
-// When to stop, and with what status the run ends: pure rules over the counts so far.
+// The rules of --halt and of the exit status: decide by the counts of ended jobs when a run stops, and with what status it exits.
 //
-// Compared with GNU parallel 20221122, -j1, jobs that exit with the given codes:
+// How the exit status compares with that of GNU parallel 20221122, with -j1 and jobs that exit with the given codes:
 //
 //	--halt                   jobs       GNU parallel   here
 //	now,fail=1               0 7 5      7              7: the code of the job that met the rule
@@ -11,7 +11,7 @@
 //	now,success=3            7 6 0 0    2              2: not met
 //	soon,done=2              0 0 4 3    101            0: in GNU parallel the minimum of an undefined number and 101 is 101
 //	soon,done=1              7 5        7              1: GNU parallel's manual gives the job's code for fail=1 alone
-// now,fail=0, now,fail=0%  0 7 5      0              refused: such a rule would be met by no job at all
+//	now,fail=0, fail=0%      0 7 5      0              refused: such a rule would be met before the first job
 //
 // GNU parallel's manuals of 2015 ask for a minimum of 3 jobs before a percentage counts; GNU parallel 20221122 and its manual do not.
 

@@ -1,4 +1,4 @@
-// When to stop, and with what status the run ends: pure rules over the counts so far.
+// The rules of --halt and of the exit status: decide by the counts of ended jobs when a run stops, and with what status it exits. No I/O, no clock.
 
 #pragma once
 

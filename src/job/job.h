@@ -38,28 +38,28 @@ void counts_add(struct job_counts *counts, enum outcome outcome, uint64_t jobs);
 // How far an attempt had come when its machine, or the connection to its machine, was lost.
 enum lost {
 	LOST_NOT,     // nothing was lost
-	LOST_UNSENT,  // it has never run
-	LOST_SILENT,  // it may have run, and no output of it was passed on
-	LOST_WROTE,   // some of its output was passed on
+	LOST_UNSENT,  // the attempt has never run
+	LOST_SILENT,  // the attempt may have run, but none of its output was passed on
+	LOST_WROTE,   // some output of the attempt was passed on
 };
 
 // The end of one attempt.
 struct result {
 	enum outcome outcome;
 	int exit_code;         // 0 to 255; 126 or 127 for OUTCOME_SPAWN_ERROR
-	int term_signal;       // the signal that killed it, or 0
+	int term_signal;       // the signal that killed the process, or 0
 	bool is_refused;       // never started: the item may not stand at its place in the command, or is too long for it; a retry would fail too
 	bool lacks_results;    // never started: its --results files could not be made; after that the run starts no more jobs
 	enum lost lost;        // if not LOST_NOT, the other members say that the attempt was killed
-	bool out_of_memory;    // it failed, and it or one of its processes was killed for want of memory
-	uint64_t start, end;   // now_ns() time; both 0 if it never started
+	bool out_of_memory;    // the attempt failed, and one of its processes was killed for want of memory
+	uint64_t start, end;   // now_ns() time; both 0 if the attempt never started
 	struct rusage usage;   // what the child used, with its children that were waited for
 };
 
 // Fills in the result of a job that never ran.
 void result_cannot_start(struct result *ret_result, int exit_code);
 
-// Returns the nanoseconds that the attempt ran; 0 if it never did.
+// Returns the nanoseconds that the attempt ran; 0 if it never ran.
 static inline uint64_t result_wall(const struct result *result) {
 	return result->end > result->start ? result->end - result->start : 0;
 }

@@ -5,7 +5,7 @@
 // Each process halves the weight of the earlier ones: a change of the items' cost shows after a few processes, while one
 // slow item among the many of its process changes little.
 //
-// At the end each process takes a share of the items that are left: with S slots one Sth of them, rounded up. So processes become smaller and
+// At the end each process takes a share of the items that are left: with S slots 1/S of these items, rounded up. So processes become smaller and
 // smaller, and a slow process does not delay the end: the other processes take the items that are left (guided self-scheduling: Polychronopoulos and
 // Kuck, IEEE Trans. Computers 36, 1987).
 

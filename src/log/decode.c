@@ -388,7 +388,7 @@ static void publish_job_end(struct log_reader *reader, struct event *event) {
 static void publish(struct log_reader *reader, struct event *event) {
 	bool is_wait = event->kind == EVENT_WAIT || event->kind == EVENT_WAIT_END;
 	if ((is_wait && (int)event->u.wait.why == NO_WHY) || (event->kind == EVENT_OUTPUT && !event->u.output.data)) {
-		return; // the reason is one that only a newer fairpar knows; or there is no output
+		return; // only a newer fairpar knows the reason of the wait; or the event has no output
 	}
 	if (event->kind == EVENT_JOB_END) {
 		publish_job_end(reader, event);

@@ -58,7 +58,7 @@ static void add_exact_key(struct buf *buf, const struct event_field *field) {
 	buf_printf(buf, ",\"%s_b64\":", field->key);
 }
 
-// Adds the string and, if it is not UTF-8, its exact bytes behind that.
+// Adds the string; if the string is not UTF-8, adds behind it a second key with the exact bytes as base64.
 static void add_string(struct buf *buf, const struct event_field *field, const char *text, size_t len) {
 	if (!json_add_text(buf, text, len)) {
 		add_exact_key(buf, field);
@@ -119,7 +119,7 @@ static uint64_t load(const void *member, size_t size) {
 	return number;
 }
 
-// Adds null if a signal ended the job, or if it never ran because the run was cut short; else its exit status.
+// Adds null if a signal ended the job, or if the job never ran because the run was cut short; else the job's exit status.
 static void add_exit(struct buf *buf, const struct result *result) {
 	bool never = result->start == 0 && (result->outcome == OUTCOME_CANCELLED || result->outcome == OUTCOME_SKIPPED);
 	if (result->term_signal || never) {

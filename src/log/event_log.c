@@ -218,7 +218,7 @@ void event_log_on_event(void *arg, const struct event *event) {
 static void flush(struct event_log *log, bool may_wait) {
 	if (log->has_thread) {
 		if (write_limit() != TIME_NEVER) {
-			cond_broadcast(&log->change); // a thread that waits for the reader began to wait before there was a limit
+			cond_broadcast(&log->change); // wakes the threads that wait for the reader, as they may not know of this limit
 		}
 		wake_thread(log, may_wait);
 	} else {

@@ -33,11 +33,11 @@ void event_encode(struct buf *buf, const struct event *event, uint64_t base);
 struct event_log *event_log_open(const struct event_log_config *config);
 
 // Opens the file of a log, or a joblog, for appending and, if it is a regular file, for reading. Creates a missing file, and
-// empties one that is there unless `keeps`. Waits for the reader of a FIFO. Returns the descriptor, or -1 with errno.
+// empties an existing file unless `keeps`. Waits for the reader of a FIFO. Returns the descriptor, or -1 with errno.
 int log_create(const char *path, bool keeps) FP_NODISCARD;
 
-// An event_fn: adds the event; `arg` is the log. Writes nothing, so it may be called under a lock. EVENT_RUN_START comes
-// first: times count from it.
+// An event_fn: adds the event; `arg` is the log. Writes nothing, so it may be called under a lock. The first event must be
+// EVENT_RUN_START: times in the log count from this event.
 void event_log_on_event(void *arg, const struct event *event);
 
 // Writes the added lines, or wakes the log's thread, which writes them. With `may_wait` waits for a slow reader while more

@@ -144,7 +144,7 @@ static int compare_seqs(const void *a_row, const void *b_row) {
 	return by_seq ? by_seq : compare_numbers((uintptr_t)*a, (uintptr_t)*b);
 }
 
-// Sorts the rows; of those of the same number and command the last one counts.
+// Sorts the rows; of several rows with the same number and command keeps only the last.
 static void prepare(struct resume *resume) {
 	size_t kept = 0;
 	qsort(resume->rows, resume->n, sizeof(resume->rows[0]), compare_rows);
@@ -154,7 +154,7 @@ static void prepare(struct resume *resume) {
 		bool repeats = before && strcmp(before->command, row.command) == 0;
 		row.command = repeats ? before->command : row.command;
 		row.used = resume->ok_only && row.failed;
-		kept -= repeats && before->seq == row.seq; // the last one counts
+		kept -= repeats && before->seq == row.seq; // the later row replaces the row before
 		row.next = (uint32_t)kept;
 		resume->rows[kept++] = row;
 	}
@@ -180,7 +180,7 @@ struct resume *resume_load(const char *path, bool ok_only, uint64_t *ret_strange
 	return resume;
 }
 
-// Returns the index in `rows` of the first row with the command or, if that is NULL, in `by_seq` of the first with the number; or where it would be.
+// Returns the index in `rows` of the first row with the command; if `command` is NULL, in `by_seq` of the first row with the number; or its place.
 static size_t index_of(const struct resume *resume, const char *command, uint64_t seq) {
 	size_t low = 0, high = resume->n;
 	while (low < high) {
@@ -206,7 +206,7 @@ static bool fits(const char *command, const char *marked, const char *logged) {
 	return found;
 }
 
-// Finds a row with that number and command, if possible of a job that is done, not of a failed one; or NULL. *ret_taken: some row has the number.
+// Finds a row with that number and command, or NULL; prefers the row of a job that did not fail. *ret_taken: some row has the number.
 static struct resume_row *find_row(const struct resume *resume, uint64_t seq, const char *command, const char *marked, bool *ret_taken) {
 	struct resume_row *found = NULL;
 	size_t at = index_of(resume, NULL, seq);

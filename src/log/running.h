@@ -29,7 +29,7 @@ struct running_table {
 void running_table_fini(struct running_table *table);
 
 // Adds the attempt, with copies of its batch, host and command; if an attempt at the same step is there already, replaces
-// it. Returns the added attempt, borrowed until it is taken out.
+// that attempt. Returns the added attempt, borrowed until it is taken out.
 struct running_attempt *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
 
 // Returns the attempt that runs at the same step of the same job as `id` (id->attempt does not matter), borrowed from the table;

@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-enum { MOST_COMPARISONS = 20000000 }; // of combinations with exclusions, at most: this many take a fraction of a second
-enum { MOST_NAME = 200 }; // bytes of a batch's name: it goes into FAIRPAR_JOB, logs and the status line
+enum { MOST_COMPARISONS = 20000000 }; // the most comparisons of a combination with an exclusion: they take a fraction of a second
+enum { MOST_NAME = 200 }; // bytes of a batch's name, which is shown in FAIRPAR_JOB, logs and the status line
 
 static void check_name(struct loader *loader, const struct node *name) {
 	bool is_plain = true;

@@ -100,7 +100,7 @@ static void move_on(const struct diagnostics *diagnostics, struct source_positio
 	position->at += n;
 }
 
-// Returns where to begin a search: at the last position; or at the start of the data if the last position `is_behind` the wanted one.
+// Returns where to begin a search: at the last position; or, if the last position `is_behind` the wanted position, at the start of the data.
 static struct source_position *start_at(struct diagnostics *diagnostics, bool is_behind) {
 	if (diagnostics->last.line == 0 || is_behind) {
 		diagnostics->last = (struct source_position){0, 1, 1};

@@ -18,7 +18,7 @@ struct source_span {
 struct diagnostic {
 	struct source_span span;
 	bool is_warning;
-	size_t order;           // its number in the order in which diagnostics were added
+	size_t order;           // the number of this diagnostic, in the order in which diagnostics were added
 	const char *format;     // the format of `text`: two diagnostics with the same format and the same span are the same error
 	struct arena *texts;    // has the texts below
 	const char *text;       // "unknown key 'foo'"
@@ -33,7 +33,7 @@ struct source_position {
 };
 
 // The diagnostics of a file. The caller sets path, data and len, which are borrowed until diagnostics_fini(), and zeroes the
-// rest.
+// other members.
 struct diagnostics {
 	const char *path;
 	const char *data;

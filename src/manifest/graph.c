@@ -88,7 +88,7 @@ static struct manifest_batch *next_edge(struct visit *visit, bool *ret_is_need) 
 	return visit->feeder;
 }
 
-// Reports the cycle of the batches from index `from` of the path to its end.
+// Reports a cycle: the batches on the path from index `from` to the end of the path.
 static void report_cycle(struct graph_walk *walk, size_t from) {
 	enum { SHOWN = 12 };
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;

@@ -40,7 +40,7 @@ bool manifest_env_is_set_for_each(const char *entry) {
 }
 
 size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs) {
-	const struct manifest_env *layers[4]; // at most those of the entry, the batch, the defaults and the top
+	const struct manifest_env *layers[4]; // at most four layers: the entry, the batch, the defaults and the top
 	size_t nlayers = 0, n = 0, most = 0;
 	for (; env; env = env->under) {
 		layers[nlayers++] = env;

@@ -295,7 +295,7 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 		check_node(&check, found.at[ids[i]]);
 	}
 	static const enum key_id commands[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE};
-	const char *shell = batch->job->shell; // a shell that cannot take items is refused later, when shells are looked up
+	const char *shell = batch->job->shell; // a shell that cannot take items is refused when the run looks up the shells
 	bool has_shell = !shell || (strcmp(shell, "none") != 0 && !shell_is_foreign(shell));
 	for (size_t i = 0; check.has_items && has_shell && i < sizeof(commands) / sizeof(commands[0]); ++i) {
 		const struct node *own = found.at[commands[i]];

@@ -222,7 +222,7 @@ static bool report_bracket(struct yaml_reader *reader) {
 	return true;
 }
 
-// Reports a character that cannot start a value, or cannot follow one.
+// Reports a character that cannot start a value, or that cannot follow a closing quote.
 static bool report_start(struct yaml_reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
 	char text[96];

@@ -180,7 +180,7 @@ static uint64_t row_seq(const char *row) {
 static void write_rows(struct run *run, struct buf *rows) {
 	while (rows->len > 0 && run->job_records->fd >= 0 && !atomic_load_relaxed(&run->output_error)) {
 		struct buf kept = BUF_INIT;
-		put(run, rows->data, rows->len); // before the kept rows: such a row says that the rows of the added jobs are in the log
+		put(run, rows->data, rows->len); // before the kept rows: a kept row says that the rows of the added jobs are in the log
 		for (size_t at = 0; at < rows->len; at += row_size(rows->data + at, rows->len - at)) {
 			added_jobs_finish(run->added_jobs, row_seq(rows->data + at), &kept);
 		}
@@ -190,7 +190,7 @@ static void write_rows(struct run *run, struct buf *rows) {
 	buf_fini(rows);
 }
 
-// A job whose output is lost has no row: --resume is to run it again.
+// Called after the output of the jobs was written: a job whose output is lost gets no row, so that --resume runs it again.
 void job_records_written(void *arg, const char *rows, size_t len) {
 	struct run *run = arg;
 	struct buf ready = BUF_INIT;

@@ -34,7 +34,7 @@ static int cannot_write(const char *name, int error) {
 	return diag_error("cannot write the log '%s': %s", text_shows(name), strerror(error));
 }
 
-// ---- while it runs ----
+// ---- while the run goes on ----
 
 // Writes lines to stdout like the output of a job: in one piece, and not inside the output of another job.
 static void put_on_stdout(void *arg, const char *lines, size_t len) {
@@ -106,7 +106,7 @@ void log_sink_flush(struct run *run, bool may_wait) {
 	}
 }
 
-// Writes the lines so far. The lines of the end of a job may be left to the next start of a job, which writes both at once: then returns true.
+// Writes the lines so far. Returns true if it leaves the lines about the end of a job to the next start of a job, which writes all lines at once.
 static bool flush(struct run *run, enum publish_flush how) {
 	struct log_sink *log = run->log;
 	const struct options *options = run->options;

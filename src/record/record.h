@@ -23,7 +23,7 @@ void status_display_close(struct run *run);
 // Draws the status, if a drawing is due. Called by the event loop whenever it wakes. Returns when to call again (now_ns() time), or TIME_NEVER.
 uint64_t status_display_tick(struct run *run, uint64_t now);
 
-// The event loop calls these when this process is about to be stopped (SIGTSTP), when it goes on, perhaps in the background (SIGCONT), and
+// The event loop calls these functions when this process is about to be stopped (SIGTSTP), when it goes on, perhaps in the background (SIGCONT), and
 // when the size of the terminal has changed (SIGWINCH).
 void status_display_suspend(struct run *run);
 void status_display_resume(struct run *run);
@@ -136,9 +136,9 @@ uint64_t job_records_seq(const struct run *run, uint64_t n);
 // Any thread.
 bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item);
 
-// Logs the end of a job that was not cut off. `received`: bytes of its output. With `spool` to be called right before
-// spool_finish(): the row is then written after the job's output. Returns false, with nothing done, if this function must be called
-// again after spool_finish(), with NULL for the spool.
+// Logs the end of a job that was not cut off. `received`: bytes of its output. With a `spool` this function is called right before
+// spool_finish(): the row is then written after the job's output. Returns false, with nothing done, if the caller must call this
+// function again after spool_finish(), with NULL for the spool.
 bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
                 uint64_t received, struct spool *spool);
 
@@ -163,10 +163,10 @@ int result_files_open(struct run *run);
 // Returns the descriptor that run->writer writes to: the descriptor of the table, else stdout. Borrowed.
 int result_files_fd(const struct run *run);
 
-// True if rows of a table take the place of output.
+// True if run->writer writes rows of a table instead of the jobs' output.
 bool result_files_is_table(const struct run *run);
 
-// Returns the name of that descriptor for messages: the name of the table, or "standard output". Borrowed until the next
+// Returns the name of result_files_fd() for messages: the name of the table, or "standard output". Borrowed until the next
 // messages of this thread (text_shows()).
 const char *result_files_name(const struct run *run);
 
@@ -195,5 +195,5 @@ bool result_files_begin(struct worker_state *state, struct job *job, struct resu
 // the state of its last attempt, while its spool is open. `received`: bytes of its output.
 void result_files_end(struct worker_state *state, struct job *job, const struct result *result, uint64_t received);
 
-// Closes the table, and frees run->result_files, if there is one. Once run->writer is gone.
+// Closes the table, and frees run->result_files, if there is one. To be called after run->writer was freed.
 void result_files_close(struct run *run);

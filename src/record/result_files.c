@@ -97,7 +97,7 @@ static int open_dir(struct run *run) {
 	}
 	path.data[path.len] = '\0';
 	int dir = result_files->dir = open_base_dir(path.data, /* makes */ !options->dry_run);
-	// with --resume the earlier run may have written all files already
+	// with --resume the directory need not be writable: the earlier run may have written all files
 	bool ok = options->dry_run || (dir >= 0 && (options->resume != RESUME_NOT || faccessat(dir, ".", W_OK | X_OK, 0) == 0));
 	if (!ok) {
 		diag_error("cannot write '%s': %s", text_shows(path.len > 0 ? path.data : "."), strerror(errno));
@@ -255,7 +255,7 @@ static int begin_in_files(struct run *run, struct job *job, struct buf *why) {
 
 bool result_files_begin(struct worker_state *state, struct job *job, struct result *ret_result) {
 	struct run *run = state->run;
-	if (job->results || job->item.order == 0) { // the job's files are open already, or it has no item, such as a listing
+	if (job->results || job->item.order == 0) { // the job's files are open already, or the job has no item, such as a listing
 		return true;
 	}
 	if (atomic_load_acquire(&run->output_error)) {

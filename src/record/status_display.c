@@ -31,10 +31,10 @@
 #include <unistd.h>
 
 enum {
-	LINE_MS = 100,         // between two drawings
+	LINE_MS = 100,         // the least time between two drawings of the status line
 	REDRAW_MS = 30,        // from output, which erases the line, to the next drawing: by then the job that wrote may have ended and be counted
-	ZENITY_MS = 1000,
-	PLAIN_S = 30,
+	ZENITY_MS = 1000,      // the same for zenity's lines
+	PLAIN_S = 30,          // the time from one plain line to the next
 	TIME_MS = 1000,        // between two drawings of a line that shows time
 	SOON_MS = 200, LATE_MS = 1000, // from the start to the first drawing, if the user has not asked for the line
 	SEQUENCE_S = 10,       // between two progress sequences: Ghostty forgets a sequence after 15 s
@@ -125,7 +125,7 @@ static void get_batch_status(const struct status_display *display, const struct 
 	};
 }
 
-// Sets *ret_status to the present numbers. With publish_mutex(), up to whose unlocking its pointers are valid.
+// Sets *ret_status to the present numbers. With publish_mutex(); the pointers in *ret_status are valid until it is unlocked.
 static void get_status(struct status_display *display, uint64_t now, struct status *ret_status) {
 	const struct run_stats *stats = display->stats;
 	struct status status = {
@@ -385,7 +385,7 @@ uint64_t status_display_tick(struct run *run, uint64_t now) {
 
 // ---- the terminal ----
 
-// Always wakes the event loop, for the next drawing may be due earlier than the loop has computed.
+// Called when output has erased the line. Always wakes the event loop, as the next drawing may be due earlier than the loop has computed.
 static void on_cleared(void *arg) {
 	struct status_display *display = arg;
 	atomic_store(&display->dirty, true);

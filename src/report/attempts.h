@@ -1,8 +1,8 @@
 // Pairs the start and the end of each attempt, and gives the attempt a lane, for the pictures of a run.
 //
 // A lane is a row in which no two attempts overlap. There is a lane for each slot, and there are lanes for attempts that take no slot
-// (of long-running jobs). In a run on several machines the attempts of one slot may run on different machines: so there each machine
-// has lanes instead, as many as attempts took slots on it at the same time.
+// (of long-running jobs). In a run on several machines the attempts of one slot may run on different machines: so there the
+// lanes belong to the machines: a machine has as many lanes as attempts took slots on it at the same time.
 
 #pragma once
 
@@ -10,10 +10,10 @@
 #include "log/running.h"
 
 enum {
-	MACHINES_MAX = 1 << 12,  // only a damaged log has more machines: they are counted as the machine whose name comes last
+	MACHINES_MAX = 1 << 12,  // only a damaged log has more machines: the further ones are counted as the machine whose name comes last
 	MACHINES_ROWS = 1 << 14, // the most rows of all machines together
-	LANES_SLOTS = 1 << 14,   // only a damaged log has slots with higher numbers: they are drawn as the last slot
-	LANES_SLOTLESS = 1 << 10,
+	LANES_SLOTS = 1 << 14,   // only a damaged log has slots with higher numbers: these slots are drawn as the last slot
+	LANES_SLOTLESS = 1 << 10, // the most lanes of attempts without a slot; further attempts share the last lane
 };
 
 enum attempt_phase {
@@ -25,8 +25,8 @@ enum attempt_phase {
 struct attempt_span {
 	enum attempt_phase phase;
 	struct event_job id;
-	bool slotless;           // the attempt takes no slot: its lane is one for such attempts
-	unsigned lane;           // from 0, among the lanes of slots, or among the lanes without a slot
+	bool slotless;           // the attempt takes no slot: it is in a lane for attempts without a slot
+	unsigned lane;           // from 0, counted among the lanes of slots; if `slotless`, among the lanes for attempts without a slot
 	unsigned nslots;
 	enum event_source source;
 	uint64_t from, to;       // event time; from <= to, and `from` is not before the end of the earlier attempt in the lane
@@ -42,7 +42,7 @@ void attempt_add_command(struct buf *buf, const char *before, const struct attem
 // `columns` columns.
 void attempt_add_title(struct buf *buf, const struct event_job *id, size_t columns);
 
-// What the attempt waited for, by enum event_why, as it stands behind "waited 5s": "for its turn".
+// What an attempt waited for, by enum event_why, in words that can follow "waited 5s ": "for its turn".
 extern const char *const attempt_waits[];
 
 // Takes an attempt, which is borrowed for the call: when it starts (ATTEMPT_STARTED), and when it has ended or is left.
@@ -74,7 +74,7 @@ struct machines {
 
 void machines_fini(struct machines *machines);
 
-// To be called when an attempt with `nslots` slots begins on the machine `host` (NULL: that of the run), and when it ends there.
+// To be called when an attempt with `nslots` slots begins on the machine `host` (NULL: the machine of the run), and when it ends there.
 void machines_enter(struct machines *machines, const char *host, unsigned nslots);
 void machines_leave(struct machines *machines, const char *host, unsigned nslots);
 
@@ -88,7 +88,7 @@ struct machine_rows *machines_find(const struct machines *machines, const char *
 // Returns the machine that the row belongs to, after machines_set_rows(). Borrowed.
 const struct machine_rows *machines_at(const struct machines *machines, unsigned row);
 
-// The caller sets `fn` and `arg`, and zeroes the rest.
+// The caller sets `fn`, `arg` and, if lanes are rows of machines, `rows`; and zeroes the other members.
 struct attempts {
 	attempt_fn *fn;
 	void *arg;

@@ -91,7 +91,7 @@ static void note_batch(struct run_stats *stats, const struct event_batch *event)
 		++stats->hidden_batches;
 		return;
 	}
-	if (event->jobs >= 0) { // the event of a batch that was forgotten and comes again counts only its new jobs
+	if (event->jobs >= 0) { // if a batch was forgotten and has come again, its event counts only its new jobs
 		int64_t before = batch->jobs > 0 ? batch->jobs : 0;
 		batch->jobs = event->jobs <= INT64_MAX - before ? before + event->jobs : INT64_MAX;
 	}
@@ -248,7 +248,7 @@ static void count_attempt(struct run_stats *stats, struct stats_batch *batch, co
 	}
 }
 
-// Adds a loss to the list, or to the loss with the same reason there: skipped jobs are listed by batch, cancelled ones for all batches together.
+// Adds a loss to the list, or to a listed loss with the same reason: skipped jobs are listed for each batch, cancelled jobs for all batches together.
 static void note_loss(struct run_stats *stats, const struct event_lost *lost) {
 	bool is_skipped = lost->outcome == OUTCOME_SKIPPED;
 	for (size_t i = 0; i < stats->nlosses; ++i) {

@@ -52,7 +52,7 @@ struct stats_batch {
 
 // A nested run (in a job of this run), and the slots that were lent to it.
 struct stats_inner {
-	struct event_lent lent; // the first slot that the run was lent: `start` is the earliest
+	struct event_lent lent; // about the first slot that was lent to the run; but `start` is the earliest of all its slots
 	uint64_t times, time;   // how often slots were lent to the run, and nanoseconds on them
 };
 
@@ -182,18 +182,18 @@ static inline uint64_t bucket_start(unsigned bucket, unsigned bits) {
 	return (uint64_t)(bucket - (octave << bits)) << octave;
 }
 
-// ---- summary.c: the end of a run in a few lines ----
+// ---- summary.c: the summary at the end of a run ----
 
 enum {
 	SUMMARY_BRIEF = 10,      // failed jobs that are named if there is no table
-	SUMMARY_BATCHES = 20,    // rows of the table; the batches that took the least slot-time share one
+	SUMMARY_BATCHES = 20,    // rows of the table; further batches, which took less slot-time, share one more row
 };
 
 struct summary_form {
 	unsigned width;          // columns; 0: no limit
 	bool colour;
 	bool table;              // with totals, table of batches, slowest jobs and hint; else only up to SUMMARY_BRIEF failed jobs
-	bool out_seen, err_seen; // the user has just seen what jobs wrote on stdout, stderr: it is not repeated
+	bool out_seen, err_seen; // the user has just seen what jobs wrote on stdout, on stderr: the summary does not repeat this output
 };
 
 // Appends the totals of finished statistics: "204 jobs in 29.5s: 202 ok, 2 failed; 8 slots, 97% busy".
@@ -203,7 +203,7 @@ void summary_add_totals(struct buf *buf, const struct run_stats *stats, const st
 // many were cancelled, skipped or done before. Appends nothing if all jobs ran and succeeded.
 void summary_add_last(struct buf *buf, const struct run_stats *stats, bool listed);
 
-// Appends the reasons of a run (--explain), of finished statistics: when and why its slots have changed; what the jobs of each batch
+// Appends what --explain says of a run, from finished statistics: when and why the number of slots has changed; what the jobs of each batch
 // have waited for before they started, and for how long; and why jobs never started.
 void summary_add_reasons(struct buf *buf, const struct run_stats *stats, const struct summary_form *form);
 

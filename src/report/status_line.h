@@ -20,7 +20,7 @@ struct status_batch {
 struct status {
 	uint64_t finished;   // jobs that have ended, in whatever way
 	uint64_t running;    // attempts that run
-	const char *awaited; // the name of the pool, while the run has no slot of it and waits for one; or NULL
+	const char *awaited; // the name of the pool, while the run has no slot and waits for a slot of the pool; or NULL
 	unsigned slots;      // the number of slots, if it changes by itself; else 0
 	const char *slots_why; // the reason of the last change, or NULL
 	uint64_t failed;     // how many of `finished` have failed
@@ -55,7 +55,7 @@ void status_add_time(struct buf *buf, uint64_t ns);
 void status_add_line(struct buf *buf, const struct status *status, const struct status_form *form);
 
 // Appends a bar over the whole width, as GNU parallel's --bar: "28% 57:147=21s ITEM". The part that is done is in reverse
-// video; without colour [####    ] stands in front. If the bar is narrow, the item is cut or left out first, then numbers are.
+// video; without colour [####    ] stands in front. If the bar is narrow, the item is cut or left out first, then numbers are left out.
 void status_add_bar(struct buf *buf, const struct status *status, const struct status_form *form);
 
 // Returns the part of the known jobs that have ended, in percent, or -1 if that is not known.

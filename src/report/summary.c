@@ -1,4 +1,4 @@
-// The end of a run in a few lines.
+// Writes the summary of a run: totals, the table of batches, the slowest and the failed jobs, the reasons of waits, and the last line.
 
 #include "report/run_stats.h"
 
@@ -98,7 +98,7 @@ void summary_add_totals(struct buf *buf, const struct run_stats *stats, const st
 
 enum { NAME = BATCH_COLUMNS }; // the column of the name, which stands first
 
-// The rows are batches; a row that is NULL is that of the headings, and `others` is shared by the batches without a row of their own.
+// The rows are batches; a row that is NULL is the row of the headings, and `others` is shared by the batches without a row of their own.
 struct table {
 	const struct run_stats *stats;
 	const struct stats_batch **rows;
@@ -319,7 +319,7 @@ static void add_losses(struct buf *buf, const struct run_stats *stats, const str
 	}
 }
 
-// ---- the reasons ----
+// ---- the reasons of waits (--explain) ----
 
 static void add_wait(struct buf *buf, const struct stats_batch *batch, enum event_why why) {
 	const struct stats_wait *wait = &batch->waits[why];

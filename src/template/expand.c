@@ -108,7 +108,7 @@ static void add_literal(struct expand_writer *writer, const char *text, size_t l
 	}
 }
 
-// Separates an argument from the one before it.
+// Adds what stands between two arguments: the end of a word, or a blank.
 static void add_separator(struct expand_writer *writer) {
 	if (writer->are_words) {
 		end_word(writer);

@@ -29,7 +29,7 @@ struct part {
 	size_t len;        // bytes of `text`; GROUP: how many parts behind this one belong to it
 };
 
-// The values of `part` must be what `needs` says, or the job cannot run.
+// A demand on the values of a part: if a value is not what `needs` says, the job cannot run.
 struct requirement {
 	struct part part;
 	unsigned needs;      // enum need of shell/reader.h
@@ -44,7 +44,7 @@ struct parts {
 struct template {
 	char *text;
 	unsigned flags;
-	unsigned traits;    // the enum template_trait that template_has() tests
+	unsigned traits;    // those of enum template_trait that the template has: template_has()
 	const char *bash_syntax; // what template_bash_syntax() returns
 	bool chooses, is_unique; // {choose_k}, {uniq}: template_skips() asks for them
 	struct replacement *replacements; // the list of all replacements of the parts; owned

@@ -9,7 +9,7 @@
 
 // ---- lengths ----
 
-// Returns the length of a command with the record behind `before` other arguments. For the slot, not known yet, counts a long number.
+// Returns the length of a command with the record behind `before` other arguments. Counts a long number for the slot, which is not known yet.
 static size_t length_of(const struct pack_limits *limits, const struct record *record, uint32_t before, uint64_t seq) {
 	enum { LONG_NUMBER = 99999 };
 	struct expansion x = {
@@ -20,7 +20,7 @@ static size_t length_of(const struct pack_limits *limits, const struct record *r
 
 void packs_prepare(struct pack_limits *limits) {
 	const struct record one = {.args = "x", .size = 2, .nargs = 1}, two = {.args = "x\0x", .size = 4, .nargs = 2};
-	// with so many arguments in front, {2} is missing in both commands: a missing one may be longer ('', with -q) than the argument "x"
+	// behind UINT32_MAX arguments {2} is empty in both commands; otherwise it would be '' (with -q) in one, and the shorter x in the other
 	size_t length = length_of(limits, &one, UINT32_MAX, 1), longer = length_of(limits, &two, UINT32_MAX, 1);
 	limits->each = longer > length ? longer - length : 0;
 	limits->fixed = (ptrdiff_t)length - (ptrdiff_t)limits->each;
@@ -155,7 +155,7 @@ struct record packs_record(const struct pack *pack) {
 	return (struct record){.args = buf_str(&pack->args), .size = pack->args.len, .nargs = pack->nargs};
 }
 
-// Returns the arguments of the records from number `from` to before `to`, which begin at `at`.
+// Returns the arguments of the records from number `from` to before `to`; these arguments begin at `at`.
 static struct record records_at(const struct pack *pack, const char *at, uint32_t from, uint32_t to) {
 	struct record record = {.args = at};
 	for (uint32_t i = from; i < to; ++i) {

@@ -103,11 +103,11 @@ static size_t find_source(const struct template *template, size_t refused_at, si
 	return strlen(template->text);
 }
 
-// ---- the whole ----
+// ---- a whole template ----
 
 void template_read(struct template *template) {
 	struct parts *parts = &template->parts;
-	if (template->flags & TEMPLATE_QUOTE) { // no shell reads the words as syntax, but let does
+	if (template->flags & TEMPLATE_QUOTE) { // no shell reads the words as syntax, but the builtin let evaluates them as arithmetic
 		const struct part *first = &template->parts.at[0];
 		bool is_let = first->kind == LITERAL && first->len == 3 && memcmp(first->text, "let", 3) == 0;
 		for (size_t i = 0; i < template->parts.n && is_let; ++i) {
@@ -167,7 +167,7 @@ void template_read(struct template *template) {
 	}
 }
 
-// ---- what items are ----
+// ---- whether an item is what it must be ----
 
 // Returns true if the item is a decimal, octal or hexadecimal number, with or without a sign.
 static bool is_integer(struct slice item) {

@@ -15,7 +15,7 @@ const struct tokens tokens_default = {.name = {"{}", "{.}", "{/}", "{//}", "{/.}
 
 // ---- names ----
 
-// The names of --plus without an argument by the user. A name stands for the item in the given form, or for a part of another kind.
+// The names of --plus in which the user writes no text, number or expression. A name stands for the item in `form`, or for a part of another kind.
 static const struct { const char *name; struct part part; size_t n; enum { IF_RISING = 1, IF_UNIQUE } skips; } FIXED[] = {
 	{"..}", {.form = FORM_NO_EXTENSION, .kind = ITEM}, .n = 2},
 	{"...}", {.form = FORM_NO_EXTENSION, .kind = ITEM}, .n = 3},

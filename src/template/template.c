@@ -182,13 +182,13 @@ static bool has_plain_words(const struct parts *parts) {
 	}
 	size_t start = strspn(buf_str(&probe), " \t"), end = start + strcspn(buf_str(&probe) + start, " \t");
 	bool is_plain = !shell_has_syntax(buf_str(&probe), probe.len);
-	if (first_item < end) { // an item in the first word is surely no keyword or builtin only if a slash stands before it
+	if (first_item < end) { // a first word with an item may be a keyword or a builtin, unless a slash stands in front of the item
 		is_plain = is_plain && first_item > start && memchr(probe.data + start, '/', first_item - start);
 	}
 	return is_plain;
 }
 
-// ---- words that are there once for each argument (-X) ----
+// ---- words that are repeated for each argument (-X) ----
 
 // With -X, GNU parallel repeats the text between blanks without regard to shell syntax: 'ls {}; echo' becomes `ls a; b; echo`, which
 // runs the second item as a command. In fairpar a shell operator ends a word, too. A word that opens quotes and does not close them, as

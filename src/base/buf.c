@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdalign.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 

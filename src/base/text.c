@@ -5,9 +5,7 @@
 
 #include "base/alloc.h"
 
-#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 char *path_directory(const char *path) {
 	size_t len = (size_t)(path_base(path) - path);

@@ -3,10 +3,8 @@
 #include "base/units.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #define SECOND UINT64_C(1000000000)

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/io.h"
 
-#include <unistd.h>
 
 // Unpins the queue, which was pinned for a hook that has returned.
 static void queue_unpin(struct queue *queue, struct deferred *deferred) {

@@ -20,7 +20,6 @@
 
 #pragma once
 
-#include "base/attr.h"
 #include "base/list.h"
 
 #include <stdbool.h>

@@ -16,7 +16,6 @@
 
 #pragma once
 
-#include "base/attr.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"

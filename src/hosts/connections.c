@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 enum { STACK_BYTES = 256 * 1024, EVENTS = 128 };
 

@@ -3,7 +3,6 @@
 #include "job/job.h"
 
 #include "base/alloc.h"
-#include "base/diag.h"
 #include "base/sync.h"
 #include "base/units.h"
 

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 
-#include <errno.h>
 
 enum {
 	UNUSED_SPOOLS = 8,       // how many free spools are kept, in addition to one for each open spool

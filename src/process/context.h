@@ -6,7 +6,6 @@
 #include "base/atomic.h"
 
 #include <signal.h>
-#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 

@@ -3,7 +3,6 @@
 #include "process/memory.h"
 
 #include "base/alloc.h"
-#include "base/atomic.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"

@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 // The environment and directory of the jobs of one worker.
 struct payload_context {

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/random.h"
-#include "base/sync.h"
 #include "process/child.h"
 #include "slots/connections.h"
 #include "slots/control.h"

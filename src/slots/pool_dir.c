@@ -7,9 +7,7 @@
 #include "base/map.h"
 #include "base/text.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -108,10 +108,6 @@ static void load_stdin(struct loader *loader, const struct node *node) {
 }
 
 static void load_args_from(struct loader *loader, const struct node *node, struct manifest_batch *batch) {
-	static const struct { enum key_id id; enum manifest_source source; } sources[] = {
-		{KEY_FILE, MANIFEST_FILE}, {KEY_FILE0, MANIFEST_FILE0}, {KEY_GLOB, MANIFEST_GLOB},
-		{KEY_COMMAND, MANIFEST_COMMAND}, {KEY_STDIN, MANIFEST_STDIN},
-	};
 	if (node->kind != NODE_MAP) {
 		struct diagnostic *diagnostic = load_refuse(loader, &key_table[KEY_ARGS_FROM], node);
 		if (node->kind == NODE_TEXT) {
@@ -124,21 +120,21 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 	size_t nerrors = loader->diagnostics->nerrors;
 	keys_find(node, IN_ARGS_FROM, NULL, loader->diagnostics, &found);
 	size_t n = 0;
-	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); ++i) {
-		struct node *value = found.at[sources[i].id];
+	for (int id = KEY_FILE; id <= KEY_STDIN; ++id) {
+		struct node *value = found.at[id];
 		if (!value) {
 			continue;
 		}
 		if (n++ > 0) {
 			load_error(loader, value, "'args_from' has more than one source");
 		}
-		batch->source = sources[i].source;
-		if (sources[i].source == MANIFEST_STDIN) {
+		batch->source = (enum manifest_source)(MANIFEST_FILE + (id - KEY_FILE));
+		if (id == KEY_STDIN) {
 			load_stdin(loader, value);
 		} else {
-			batch->source_text = load_text(loader, &key_table[sources[i].id], value);
+			batch->source_text = load_text(loader, &key_table[id], value);
 			load_check_comment(loader, value);
-			load_check_words(loader, sources[i].id == KEY_COMMAND ? batch->job->shell : "", value);
+			load_check_words(loader, id == KEY_COMMAND ? batch->job->shell : "", value);
 		}
 	}
 	if (n == 0 && nerrors == loader->diagnostics->nerrors) {

@@ -220,25 +220,19 @@ static bool set_value(struct loader *loader, const struct key *key, const struct
 
 static void set_texts(struct loader *loader, const struct key *key, struct node *node,
                       struct manifest_texts *field) {
-	bool takes_one = key->type != TYPE_TEXTS;
-	if (takes_one && node->kind == NODE_TEXT) {
-		const char **one = arena_alloc(&loader->manifest->arena, sizeof(*one));
-		one[0] = load_text(loader, key, node);
-		load_check_comment(loader, node);
-		*field = (struct manifest_texts){one, one[0] ? 1 : 0};
-		return;
-	}
-	if (node->kind != NODE_LIST) {
+	bool takes_one = key->type != TYPE_TEXTS, is_one = takes_one && node->kind == NODE_TEXT;
+	if (node->kind != NODE_LIST && !is_one) {
 		load_refuse(loader, key, node);
 		return;
 	}
-	if (key->type == TYPE_MACHINES && node->n == 0) {
+	uint32_t n = is_one ? 1 : node->n;
+	if (key->type == TYPE_MACHINES && n == 0) {
 		load_error(loader, node, "'%s' is an empty list: without it the jobs run on all machines", key->name);
 		return;
 	}
-	const char **texts = arena_alloc(&loader->manifest->arena, node->n * sizeof(*texts));
-	for (uint32_t i = 0; i < node->n && !diagnostics_are_full(loader->diagnostics); ++i) {
-		struct node *item = node->items[i];
+	const char **texts = arena_alloc(&loader->manifest->arena, n * sizeof(*texts));
+	for (uint32_t i = 0; i < n && !diagnostics_are_full(loader->diagnostics); ++i) {
+		struct node *item = is_one ? node : node->items[i];
 		if (node_is_missing(item)) {
 			diagnostic_hint(load_error(loader, item, "an item of '%s' has no value", key->name),
 			                "write \"\" for an empty text");
@@ -249,7 +243,7 @@ static void set_texts(struct loader *loader, const struct key *key, struct node 
 			texts[i] = takes_one ? load_text(loader, key, item) : item->text;
 		}
 	}
-	*field = (struct manifest_texts){texts, node->n};
+	*field = (struct manifest_texts){texts, n};
 }
 
 static void set_env(struct loader *loader, const struct key *key, const struct node *node,
@@ -293,26 +287,18 @@ static void set_retry_delay(struct loader *loader, const struct key *key, const 
 		return;
 	}
 	struct found found;
+	size_t nerrors = loader->diagnostics->nerrors;
 	keys_find(node, IN_RETRY_DELAY, NULL, loader->diagnostics, &found);
-	struct manifest_delay delay = {0, LONGEST_PAUSE, found.at[KEY_MAX] ? GROWTH : 1};
-	void *const fields[] = {&delay.first_ns, &delay.factor, &delay.max_ns};
-	bool is_set[] = {false, true, true};
-	for (int i = 0; i < 3; ++i) {
-		const struct node *value = found.at[KEY_FIRST + i];
-		is_set[i] = value ? set_value(loader, &key_table[KEY_FIRST + i], value, fields[i]) : is_set[i];
-		if (value && !is_set[i]) {
-			load_refuse(loader, &key_table[KEY_FIRST + i], value);
-		}
-	}
+	const struct node *max = found.at[KEY_MAX];
+	bool grows = max || found.at[KEY_FACTOR];
+	struct manifest_delay delay = {0, LONGEST_PAUSE, max ? GROWTH : 1};
+	load_fields(loader, &found, &delay, /* job */ NULL);
 	if (!found.at[KEY_FIRST]) {
 		load_error(loader, node, "'retry_delay' lacks 'first', the first pause");
-	} else if (is_set[0] && is_set[2] && delay.max_ns < delay.first_ns && (found.at[KEY_MAX] || found.at[KEY_FACTOR])) {
-		const struct node *max = found.at[KEY_MAX];
+	} else if (grows && delay.max_ns < delay.first_ns && nerrors == loader->diagnostics->nerrors) {
 		load_error(loader, max ? max : node, "'max' (%s) is less than 'first'", max ? max->text : "1h");
 	}
-	if (!found.at[KEY_MAX] && !found.at[KEY_FACTOR]) {
-		delay.max_ns = delay.first_ns;
-	}
+	delay.max_ns = grows ? delay.max_ns : delay.first_ns;
 	*field = delay;
 }
 

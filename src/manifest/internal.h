@@ -36,8 +36,8 @@ const char *load_text(struct loader *loader, const struct key *key, const struct
 // Warns if a comment cuts the plain text short: `run: echo a #b`.
 void load_check_comment(struct loader *loader, struct node *node);
 
-// Sets the fields of `base` (a struct manifest or manifest_batch) to the values in `found`. If there are keys of a job, replaces *job
-// by a copy of **job in the manifest's arena, and sets the values of these keys in the copy.
+// Sets the fields of `base` (a struct manifest, manifest_batch or manifest_delay) to the values in `found`. If there are keys of a job,
+// replaces *job by a copy of **job in the manifest's arena, and sets the values of these keys in the copy.
 void load_fields(struct loader *loader, const struct found *found, void *base, const struct manifest_job **job);
 
 // ---- batch.c ----

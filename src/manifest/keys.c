@@ -16,6 +16,7 @@
 #define TOP_(field) (int)offsetof(struct manifest, field)
 #define BATCH_(field) (int)offsetof(struct manifest_batch, field)
 #define JOB(field) (int)offsetof(struct manifest_job, field)
+#define DELAY(field) (int)offsetof(struct manifest_delay, field)
 #define NOWHERE (-1)
 
 #define KEY(id, name, scopes, type, field, least, most, choices, value, example, text, others) \

@@ -81,7 +81,7 @@ enum manifest_source {
 	MANIFEST_NONE,                      // no items of its own: one job, `commands`, or only items that other batches emit
 	MANIFEST_ARGS,
 	MANIFEST_MATRIX,
-	MANIFEST_FILE,                      // lines
+	MANIFEST_FILE,                      // lines; this source and those below are in the order of the keys of `args_from`
 	MANIFEST_FILE0,                     // items that end with a NUL
 	MANIFEST_GLOB,                      // see glob_expand()
 	MANIFEST_COMMAND,                   // lines that a command prints; the batch's shell runs it

@@ -153,16 +153,10 @@ static void check_text(struct check *check, const struct node *node) {
 	}
 }
 
+// Checks a text, or the texts in a list or a mapping. `node` may be NULL.
 static void check_node(struct check *check, const struct node *node) {
-	if (!node || diagnostics_are_full(check->loader->diagnostics)) {
-		return;
-	}
-	if (node->kind == NODE_TEXT) {
-		check_text(check, node);
-		return;
-	}
-	for (uint32_t i = 0; i < node->n; ++i) {
-		const struct node *value = node->kind == NODE_LIST ? node->items[i] : node->pairs[i].value;
+	for (uint32_t i = 0; node && i < (node->kind == NODE_TEXT ? 1 : node->n); ++i) {
+		const struct node *value = node->kind == NODE_TEXT ? node : node->kind == NODE_LIST ? node->items[i] : node->pairs[i].value;
 		if (value->kind == NODE_TEXT) {
 			check_text(check, value);
 		}

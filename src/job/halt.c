@@ -41,33 +41,27 @@ static int parse_amount(const char *s, struct halt *halt, const char **ret_error
 	return 0;
 }
 
-static const char *const whens[] = {[HALT_SOON] = "soon", [HALT_NOW] = "now"};
-static const char *const whys[] = {[HALT_ON_FAIL] = "fail", [HALT_ON_SUCCESS] = "success", [HALT_ON_DONE] = "done"};
-
-// Returns which of the names stands at *s, or -1. Moves *s behind the name and its separator: "," or "=", which mean the same to GNU parallel; its
+// Returns which word of the list stands at *s, or -1. Moves *s behind the word and its separator: "," or "=", which mean the same to GNU parallel; its
 // own messages say "now,fail,1".
-static int parse_name(const char **s, const char *const names[3]) {
+static int parse_word(const char **s, const char *list) {
 	size_t len = strcspn(*s, ",=");
-	for (int i = 0; i < 3 && (*s)[len] != '\0'; ++i) {
-		if (names[i] && strlen(names[i]) == len && memcmp(*s, names[i], len) == 0) {
-			*s += len + 1;
-			return i;
-		}
-	}
-	return -1;
+	int found = (*s)[len] != '\0' ? word_index(list, *s, len) : -1;
+	*s += found >= 0 ? len + 1 : 0;
+	return found;
 }
 
-int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) {
+int halt_parse(const char *given, struct halt *ret_halt, const char **ret_error) {
 	static const struct { const char *old, *now; } old_forms[] = {
 		{"0", "never"}, {"1", "soon,fail=1"}, {"2", "now,fail=1"}, {"-1", "soon,success=1"}, {"-2", "now,success=1"},
 	};
+	const char *text = given;
 	for (size_t i = 0; i < sizeof(old_forms) / sizeof(old_forms[0]); ++i) {
 		if (strcmp(text, old_forms[i].old) == 0) {
 			text = old_forms[i].now;
 			break;
 		}
 	}
-	struct halt halt = {.when = HALT_NEVER};
+	struct halt halt = {.when = HALT_NEVER, .text = given};
 	if (strcmp(text, "never") == 0) {
 		*ret_halt = halt;
 		return 0;
@@ -77,13 +71,13 @@ int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) 
 		halt.when = HALT_SOON;
 		halt.why = HALT_ON_FAIL;
 	} else {
-		int when = parse_name(&text, whens), why = when < 0 ? -1 : parse_name(&text, whys);
+		int when = parse_word(&text, "soon now"), why = when < 0 ? -1 : parse_word(&text, "fail success done"); // in the order of the enums
 		if (why < 0) {
 			*ret_error = when < 0 ? "must be 'never', or begin with 'now,' or 'soon,'"
 			                      : "must go on with 'fail=', 'success=' or 'done=' after 'now,' or 'soon,'";
 			return -1;
 		}
-		halt.when = (enum halt_when)when;
+		halt.when = (enum halt_when)(HALT_SOON + when);
 		halt.why = (enum halt_why)why;
 	}
 	if (parse_amount(text, &halt, ret_error) != 0) {
@@ -91,15 +85,6 @@ int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) 
 	}
 	*ret_halt = halt;
 	return 0;
-}
-
-void halt_add(struct buf *buf, const struct halt *halt) {
-	if (halt->when == HALT_NEVER) {
-		buf_adds(buf, "never");
-		return;
-	}
-	buf_printf(buf, "%s,%s=%llu%s", whens[halt->when], whys[halt->why], ull(halt->percent > 0 ? halt->percent : halt->count),
-	           halt->percent > 0 ? "%" : "");
 }
 
 // Returns the code of a failure, which is never 0.

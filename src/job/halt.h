@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "base/buf.h"
+#include "base/attr.h"
 #include "job/job.h"
 
 enum halt_when { HALT_NEVER, HALT_SOON, HALT_NOW };
@@ -13,14 +13,12 @@ struct halt {
 	enum halt_why why;
 	uint64_t count;    // number of jobs, if `percent` is 0
 	uint64_t percent;  // part of all jobs, up to 100; or 0
+	const char *text;  // the rule as given, borrowed; NULL before halt_parse()
 };
 
 // Parses "never", "now|soon,fail|success|done=N|N%", and the old forms 0, 1, 2, -1, -2 and N% (see --halt in GNU parallel's
 // manual). Returns 0; or -1 with static text in *ret_error, which a message puts behind the value: "must begin with …".
-int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) FP_NODISCARD;
-
-// Appends the rule as it is typed: "now,fail=1".
-void halt_add(struct buf *buf, const struct halt *halt);
+int halt_parse(const char *given, struct halt *ret_halt, const char **ret_error) FP_NODISCARD;
 
 // The counts from which --halt and the exit status are decided.
 struct tally {

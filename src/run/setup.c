@@ -49,7 +49,7 @@ static int open_manifest(struct run *run, struct options *options) {
 		run->fair_time = run->manifest->fair == MANIFEST_TIME;
 	}
 	if (run->manifest->fail_fast && !options->given[OPT_HALT]) {
-		run->halt = (struct halt){.when = HALT_SOON, .why = HALT_ON_FAIL, .count = 1};
+		run->halt = (struct halt){.when = HALT_SOON, .why = HALT_ON_FAIL, .count = 1, .text = "fail_fast"};
 	}
 	run->cwd = getcwd(NULL, 0);
 	if (!run->cwd) {

@@ -254,12 +254,7 @@ void run_start_no_more(struct run *run) {
 // Starts nothing more, because --halt was met. Without the lock.
 static void halt(struct run *run) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	if (run->manifest && run->manifest->fail_fast && !run->options->given[OPT_HALT]) {
-		buf_adds(&why, "fail_fast");
-	} else {
-		buf_adds(&why, "--halt ");
-		halt_add(&why, &run->halt);
-	}
+	buf_printf(&why, "%s%s", run->options->given[OPT_HALT] ? "--halt " : "", run->halt.text);
 	publish_set_stop_reason(run, why.data);
 	if (run->halt.when == HALT_NOW) {
 		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake

@@ -10,22 +10,26 @@
 
 struct run_loan {
 	struct run *run;
-	enum { LOAN_QUEUED, LOAN_WAITS, LOAN_LENT } state; // the item waits for its turn; for a place on its machine; the slot is lent
-	struct hosts_loan machine;  // the slot on that machine; in a run on one machine only `is_over` and `request.worker` are used
+	struct hosts_loan machine;  // the slot on the machine of the job; in a run on one machine only `is_over` and `request.worker` are used
 	bool is_here;               // the job is on this machine: the slot is lent to its fairpars as `lending`
+	bool has_lent;              // the slot has come, and was lent
 	struct lending lending;
 	uint64_t attempt;           // number of the attempt
 };
 
-// Ends a loan whose slot is back, or does not come.
-static enum work_status end(struct run_loan *loan) {
-	if (loan->is_here && loan->state != LOAN_LENT) {
-		(void)nested_lend(loan->run->nested, loan->attempt, NULL);
-	}
+static void forget(struct run_loan *loan) {
 	if (loan->run->hosts) {
 		hosts_loan_close(loan->run->hosts, &loan->machine);
 	}
 	free(loan);
+}
+
+// Ends a loan whose slot is back, or does not come.
+static enum work_status end(struct run_loan *loan) {
+	if (loan->is_here && !loan->has_lent) {
+		(void)nested_lend(loan->run->nested, loan->attempt, NULL);
+	}
+	forget(loan);
 	return WORK_OK;
 }
 
@@ -33,7 +37,7 @@ static enum work_status lend(struct run_loan *loan, struct worker *worker) {
 	if (loan->run->hosts && loan->machine.request.answer != HOSTS_PLACE) {
 		return end(loan);
 	}
-	loan->state = LOAN_LENT;
+	loan->has_lent = true;
 	loan->lending.slot = worker_slot(worker);
 	if (!loan->is_here) {
 		hosts_lend(loan->run->hosts, &loan->machine);
@@ -48,7 +52,7 @@ static enum work_status resume(struct worker *worker, struct queue *queue FP_UNU
 	if (atomic_load(&loan->machine.is_over)) {
 		return end(loan);
 	}
-	bool goes_on = loan->state == LOAN_WAITS && hosts_have_answered(loan->run->hosts, &loan->machine.request);
+	bool goes_on = !loan->has_lent && hosts_have_answered(loan->run->hosts, &loan->machine.request);
 	if (goes_on) {
 		pool_reclaim(loan->run->pool, worker, /* waits */ false);
 	}
@@ -57,7 +61,6 @@ static enum work_status resume(struct worker *worker, struct queue *queue FP_UNU
 
 static enum work_status run(struct worker *worker, struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
 	struct run_loan *loan = *(struct run_loan **)data;
-	loan->state = LOAN_WAITS;
 	if (!loan->run->hosts) {
 		loan->machine.request.worker = worker;
 	} else if (!hosts_loan_begin(loan->run->hosts, &loan->machine, worker)) {
@@ -78,10 +81,6 @@ static const struct work_type work_loan = {.name = "loan", .run = run, .resume =
 static bool request_slot(struct run *run, const struct live_attempt *attempt, struct host_attempt *elsewhere) {
 	struct run_loan *loan = NEW(struct run_loan);
 	*loan = (struct run_loan){.run = run, .is_here = !elsewhere, .attempt = attempt->number};
-	if (run->hosts && !hosts_loan_open(run->hosts, &loan->machine, elsewhere)) {
-		free(loan);
-		return false;
-	}
 	const struct work work = {
 		.type = &work_loan,
 		.data = &loan,
@@ -89,13 +88,11 @@ static bool request_slot(struct run *run, const struct live_attempt *attempt, st
 		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_TOKEN, // WORK_NO_TOKEN: this is no start of a job, so --rate does not count it
 		.id = attempt->number,
 	};
-	if (pool_submit(run->pool, worker_queue(attempt->worker), attempt->worker, &work, 1) == SUBMIT_OK) {
+	bool can_come = !run->hosts || hosts_loan_open(run->hosts, &loan->machine, elsewhere);
+	if (can_come && pool_submit(run->pool, worker_queue(attempt->worker), attempt->worker, &work, 1) == SUBMIT_OK) {
 		return true;
 	}
-	if (run->hosts) {
-		hosts_loan_close(run->hosts, &loan->machine);
-	}
-	free(loan);
+	forget(loan);
 	return false;
 }
 

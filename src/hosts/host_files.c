@@ -72,23 +72,19 @@ struct transfer {
 	// GOING -all of `goes` are copied-> COMING -all of `comes` are fetched-> ENDED: the last item was sent       GOING -a file fails-> ENDED
 	enum { GOING, COMING, ENDED } state;
 	size_t at;                     // the offset of the present path in `goes` or `comes`
-	struct file_copy *copy;        // of the present path, or NULL
-	struct buf out;
-	struct file_talk talk;
+	struct file_talk talk;         // talk.copy is of the present path
 };
 
 static void transfer_free(struct host_attempt *attempt) {
 	struct transfer *transfer = attempt->transfer;
-	file_copy_free(transfer->copy);
 	file_talk_fini(&transfer->talk);
-	buf_fini(&transfer->out);
 	free(transfer);
 	attempt->transfer = NULL;
 }
 
 // Ends the present path, which was copied, or which cannot be begun because of `error`.
 static void end_path(struct transfer *transfer, const char *path, const char *error) {
-	struct file_copy *copy = transfer->copy;
+	struct file_copy *copy = transfer->talk.copy;
 	bool goes = transfer->state == GOING;
 	struct buf *done = goes ? transfer->went : transfer->came;
 	if (error || copy->why.len > 0) {
@@ -105,10 +101,10 @@ static void end_path(struct transfer *transfer, const char *path, const char *er
 		buf_add(done, path, strlen(path) + 1);
 	}
 	if (copy) {
-		file_copy_give(copy, &transfer->out); // the last frames tell the worker that the copy is over
+		file_copy_give(copy, &transfer->talk.out); // the last frames tell the worker that the copy is over
 	}
 	file_copy_free(copy);
-	transfer->copy = NULL;
+	transfer->talk.copy = NULL;
 	transfer->at += strlen(path) + 1;
 }
 
@@ -127,8 +123,8 @@ static void begin_path(struct transfer *transfer, const char *path) {
 	}
 	const struct file_location here = {.dir = buf_str(&route.here), .name = buf_str(&route.name), .temp = temp};
 	const struct file_location there = {.dir = route.is_absolute ? here.dir : dir, .name = here.name, .temp = temp};
-	transfer->copy = file_copy_new(goes, &here);
-	file_talk_add_item(&transfer->out, goes ? ITEM_GOES : ITEM_COMES, &there);
+	transfer->talk.copy = file_copy_new(goes, &here);
+	file_talk_add_item(&transfer->talk, goes ? ITEM_GOES : ITEM_COMES, &there);
 }
 
 static void remove_paths(struct transfer *transfer, const struct buf *paths, enum file_item way) {
@@ -138,7 +134,7 @@ static void remove_paths(struct transfer *transfer, const struct buf *paths, enu
 		if (file_route(&route, path, way, &why) == 0) {
 			FP_CLEANUP(buf_fini) struct buf below_root = BUF_INIT;
 			buf_printf(&below_root, ".%s%s", strcmp(buf_str(&route.here), "/") == 0 ? "" : buf_str(&route.here), buf_str(&route.name) + 1);
-			file_talk_add_item(&transfer->out, ITEM_REMOVED, &(struct file_location){
+			file_talk_add_item(&transfer->talk, ITEM_REMOVED, &(struct file_location){
 				.dir = route.is_absolute ? "/" : dir ? dir : "",
 				.name = route.is_absolute ? buf_str(&below_root) : buf_str(&route.name),
 				.temp = "",
@@ -156,19 +152,22 @@ static void end_transfer(struct transfer *transfer) {
 		remove_paths(transfer, transfer->came, ITEM_COMES);
 	}
 	if (transfer->removes_dir && !failed) {
-		file_talk_add_item(&transfer->out, ITEM_TREE_REMOVED, &(struct file_location){.dir = transfer->dir, .name = "", .temp = ""});
+		file_talk_add_item(&transfer->talk, ITEM_TREE_REMOVED, &(struct file_location){.dir = transfer->dir, .name = "", .temp = ""});
 	}
-	file_talk_add_item(&transfer->out, ITEM_LAST, NULL);
+	file_talk_add_item(&transfer->talk, ITEM_LAST, NULL);
 	transfer->state = ENDED;
 }
 
 // Begins with the next path, if the present one is done.
-static void step(struct transfer *transfer) {
-	while (transfer->state != ENDED && (!transfer->copy || transfer->copy->is_over)) {
+static void next(void *arg) {
+	const struct host_attempt *attempt = arg;
+	struct transfer *transfer = attempt->transfer;
+	const struct file_talk *talk = &transfer->talk;
+	while (transfer->state != ENDED && (!talk->copy || talk->copy->is_over)) {
 		bool goes = transfer->state == GOING, has_failed = transfer->why->len > 0;
 		const struct buf *paths = goes ? &transfer->goes : &transfer->comes;
 		const char *path = buf_str(paths) + transfer->at;
-		if (transfer->copy) {
+		if (talk->copy) {
 			end_path(transfer, path, NULL);
 		} else if (transfer->at < paths->len && !(goes && has_failed)) {
 			begin_path(transfer, path);
@@ -179,28 +178,6 @@ static void step(struct transfer *transfer) {
 			end_transfer(transfer);
 		}
 	}
-}
-
-static const char *take(void *arg, const struct wire_frame *frame) {
-	struct transfer *transfer = arg;
-	const char *why = NULL;
-	if (transfer->copy) {
-		why = file_copy_take(transfer->copy, frame);
-		step(transfer);
-	} else if (frame->type != FRAME_ROOM) {
-		why = "it speaks of a file that was not named";
-	}
-	return why;
-}
-
-static bool give(void *arg, struct buf *out) {
-	struct transfer *transfer = arg;
-	step(transfer);
-	if (transfer->copy) {
-		file_copy_give(transfer->copy, &transfer->out);
-	}
-	buf_move(out, &transfer->out);
-	return true; // the worker says when it is over
 }
 
 static bool is_done(const struct result *result) {
@@ -225,7 +202,7 @@ static bool transfer_begin(struct host_attempt *attempt, const struct transfer *
 	struct transfer *transfer = attempt->transfer = NEW(struct transfer);
 	*transfer = *of;
 	transfer->host = attempt->host;
-	transfer->talk = (struct file_talk){.take = take, .give = give, .arg = transfer, .send = send_files, .sender = attempt};
+	transfer->talk = (struct file_talk){.next = next, .send = send_files, .sender = attempt};
 	file_talk_init(&transfer->talk);
 	if (!host_submit(attempt, &transfer->talk, only_removes)) {
 		transfer_free(attempt);

@@ -13,10 +13,8 @@ enum file_item { ITEM_GOES, ITEM_COMES, ITEM_REMOVED, ITEM_TREE_REMOVED, ITEM_LA
 // One end of a conversation. Two threads share it and a lock: the talker, which copies the files, and the thread of the connection. The talker may
 // be one thread now and another one later.
 struct file_talk {
-	// Called by the talker, without the lock. Takes a frame; returns NULL, or why the frame is not allowed: static text.
-	const char *(*take)(void *arg, const struct wire_frame *frame);
-	bool (*give)(void *arg, struct buf *out); // appends the frames to be sent now; returns false once there are no further frames
-	void *arg;
+	// Called by the talker at the dispatcher's end, without the lock: frees `copy` if it is over, and begins with the next item. NULL: the worker's end
+	void (*next)(void *sender);
 	// Called by the talker, with the lock: sends the frames (may empty `frames`); or, for a fault of the other end (`why`), breaks the connection.
 	void (*send)(void *sender, struct buf *frames, const char *why);
 	void *sender;
@@ -24,10 +22,14 @@ struct file_talk {
 	cond heard;             // signalled when `in` gets frames, and when `ends` is set
 	struct buf in;          // frames that have come
 	bool ends;              // no more frames come
-	bool is_broken;         // used by the talker only: a frame was not allowed, so the talker only waits until `ends` is set
+	// of the talker
+	struct file_copy *copy; // of the present item, or NULL
+	struct buf out;         // frames to be sent
+	bool is_done;           // of a worker: the last item is done
+	bool is_broken;         // a frame was not allowed, so the talker only waits until `ends` is set
 };
 
-// Before this call the owner sets `send` and `sender`; also `take`, `give` and `arg`, unless it will call file_talk_serve(), which sets these.
+// The owner zeroes the struct and sets the callbacks before this call.
 void file_talk_init(struct file_talk *talk);
 void file_talk_fini(struct file_talk *talk);
 
@@ -42,8 +44,8 @@ bool file_talk_step(struct file_talk *talk, mutex *lock) FP_NODISCARD;
 // Waits until file_talk_step() is to be called again. For a talker that has a thread to itself; called without the lock.
 void file_talk_wait(struct file_talk *talk, mutex *lock);
 
-// Appends an `item` frame; `location` is NULL for ITEM_LAST.
-void file_talk_add_item(struct buf *out, enum file_item item, const struct file_location *location);
+// For `next`: adds an `item` frame to `out`; `location` is NULL for ITEM_LAST.
+void file_talk_add_item(struct file_talk *talk, enum file_item item, const struct file_location *location);
 
 // The talker's work in a worker, until the conversation is over: then removes unfinished files. Returns whether the last item is done.
 bool file_talk_serve(struct file_talk *talk, mutex *lock);

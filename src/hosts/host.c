@@ -122,7 +122,7 @@ static void read_input(struct host *host, struct host_attempt *attempt) {
 	if (n > 0) {
 		channel_send_bytes(&host->connection->channel, attempt->number, /* stream */ 0, bytes, (size_t)n);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		dispatcher_end_say(host->connection, FRAME_EOF, attempt->number, 0);
+		channel_say(&host->connection->channel, FRAME_EOF, attempt->number, 0, "");
 		close_watched(host, &attempt->in, &attempt->in_fd);
 	}
 	if (attempt->config->stdin_writer) {

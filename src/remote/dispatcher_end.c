@@ -246,12 +246,6 @@ struct channel_job *dispatcher_end_begin(struct dispatcher_end *end, uint64_t nu
 	return job;
 }
 
-void dispatcher_end_say(struct dispatcher_end *end, enum wire_type type, uint64_t job, unsigned stream) {
-	if (channel_find_job(&end->channel, job)) {
-		channel_say(&end->channel, type, job, stream, "");
-	}
-}
-
 void dispatcher_end_stop(struct dispatcher_end *end, uint64_t number, enum stop_how how, uint64_t takes, uint64_t now) {
 	struct channel_job *job = channel_find_job(&end->channel, number);
 	if (job) {

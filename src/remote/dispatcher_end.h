@@ -6,8 +6,8 @@
 // worker repeats. If the machine has no fairpar, the script that was started there may answer the greeting by a line "want MARK SYSTEM". Then the
 // owner sends it a program; the script says "have MARK" when the program is installed, runs it as the worker, and gets the greeting once more.
 //
-// Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends input and acknowledges output. Of the functions of this
-// file and channel.h, a callback may call only channel_acknowledge(), and hello() also channel_send().
+// Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends input and its end, and acknowledges output. Of the functions
+// of this file and channel.h, a callback may call only channel_acknowledge(), and hello() also channel_send().
 
 #pragma once
 
@@ -67,12 +67,8 @@ void dispatcher_end_lose_jobs(struct dispatcher_end *end);
 // has a number and an end as a job has; channel_send_frames() sends its frames. Returns the job as channel_add_job() does; the caller sets `owner`.
 struct channel_job *dispatcher_end_begin(struct dispatcher_end *end, uint64_t number, const char *payload, size_t n);
 
-// Sends an `eof` frame: the job's standard input has ended; or a `shut` frame: nobody reads that stream of its output (1 or 2) any more, so the
-// worker closes it, and the job gets SIGPIPE. This function and the next do nothing if the job is gone.
-void dispatcher_end_say(struct dispatcher_end *end, enum wire_type type, uint64_t job, unsigned stream);
-
 // Tells the worker to end a job. The job has `takes` nanoseconds (the length of --term-seq) and 10 s more, counted from the first such call,
-// before it is overdue.
+// before it is overdue. Does nothing if the job is gone.
 void dispatcher_end_stop(struct dispatcher_end *end, uint64_t job, enum stop_how how, uint64_t takes, uint64_t now);
 
 // Has the worker suspend its jobs (`begins`), as the dispatcher is about to be stopped; or continue them. Meanwhile silence breaks no connection.

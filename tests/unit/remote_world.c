@@ -339,7 +339,7 @@ static void give_input(struct place *place, size_t i) {
 		job->given += n;
 		moved = true;
 	} else if (rest == 0 && !job->input_ended) {
-		dispatcher_end_say(place->host, FRAME_EOF, job->number, 0);
+		channel_say(&place->host->channel, FRAME_EOF, job->number, 0, "");
 		job->input_ended = moved = true;
 	}
 }
@@ -359,7 +359,7 @@ static void tend(struct place *place, size_t i) {
 		++counts.stopped;
 	}
 	if (once_in(500)) {
-		dispatcher_end_say(place->host, FRAME_SHUT, job->number, 2);
+		channel_say(&place->host->channel, FRAME_SHUT, job->number, 2, "");
 	}
 }
 

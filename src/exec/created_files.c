@@ -20,36 +20,22 @@ struct created_file {
 	char path[];
 };
 
-struct created_files {
+static struct {
 	mutex lock;
 	void *tree; // of struct created_file: tsearch(3)
-};
-
-struct created_files *created_files_create(void) {
-	struct created_files *created_files = NEW(struct created_files);
-	mutex_init(&created_files->lock, LOCK_CREATED_FILES);
-	return created_files;
-}
-
-void created_files_destroy(struct created_files *created_files) {
-	if (created_files) {
-		verify(!created_files->tree);
-		mutex_fini(&created_files->lock);
-		free(created_files);
-	}
-}
+} created = {.lock = MUTEX_INIT(LOCK_CREATED_FILES)};
 
 static int compare(const void *a, const void *b) {
 	return strcmp(((const struct created_file *)a)->path, ((const struct created_file *)b)->path);
 }
 
 // Notes that one more job is creating the file at `path`. Returns the entry of the file.
-static struct created_file *begin(struct created_files *created_files, const char *path) {
+static struct created_file *begin(const char *path) {
 	size_t size = strlen(path) + 1;
 	struct created_file *file = xcalloc(1, sizeof(*file) + size);
 	memcpy(file->path, path, size);
-	FP_HOLD(&created_files->lock);
-	struct created_file **found = tsearch(file, &created_files->tree, compare);
+	FP_HOLD(&created.lock);
+	struct created_file **found = tsearch(file, &created.tree, compare);
 	verify(found); // NULL: there is no memory
 	if (*found != file) {
 		free(file);
@@ -82,7 +68,7 @@ bool created_files_find(struct worker_state *state, struct job *job) {
 		return true;
 	}
 	if (lstat(path, &stat) != 0 && !state->run->options->dry_run) {
-		job->creating = begin(state->run->created_files, path);
+		job->creating = begin(path);
 	}
 	return false;
 }
@@ -92,19 +78,18 @@ const char *created_files_path(const struct job *job) {
 }
 
 void created_files_finish(struct job *job, bool ok) {
-	struct created_files *created_files = job->batch->run->created_files;
 	struct created_file *file = job->creating;
 	if (!file) {
 		return;
 	}
 	job->creating = NULL;
-	mutex_lock(&created_files->lock);
+	mutex_lock(&created.lock);
 	file->is_made |= ok;
 	bool is_last = --file->njobs == 0;
 	if (is_last) {
-		tdelete(file, &created_files->tree, compare);
+		tdelete(file, &created.tree, compare);
 	}
-	mutex_unlock(&created_files->lock);
+	mutex_unlock(&created.lock);
 	if (!is_last) {
 		return;
 	}

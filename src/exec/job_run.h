@@ -12,9 +12,7 @@ extern const struct work_type work_item;
 // What the queue of retries does with a job: the argument of retry_queue_create().
 extern const struct retry_calls work_retries;
 
-// ---- attempt.c ----
-
-// One attempt at one step of a job: its command, its environment, its child, its output.
+// ---- attempt.c: one attempt at one step of a job: its command, its environment, its child ----
 
 // Makes one attempt on job->slot. Returns true when it has ended; *ret_result: how, OUTCOME_CANCELLED if the run was cut short before its start,
 // OUTCOME_SPAWN_ERROR, after a message, if it could not be started. Leaves its command in state->text. With --dry-run only shows the command.
@@ -27,9 +25,7 @@ bool attempt_resume(struct worker_state *state, struct job *job, struct result *
 // a run on several machines a few threads of the pool serve all jobs, so the pool gets one more thread meanwhile.
 void job_keeps_thread(const struct run *run, bool begins);
 
-// ---- loan.c ----
-
-// Slots that the run lends to the fairpars in its jobs, beyond the slots of these jobs.
+// ---- loan.c: slots that the run lends to the fairpars in its jobs, beyond the slots of these jobs ----
 
 // Sets the function by which run->nested requests slots for the fairpars in jobs on this machine.
 void loans_attach(struct run *run);
@@ -37,9 +33,7 @@ void loans_attach(struct run *run);
 // Requests the slots that fairpars in the worker's job, which is on another machine, want since the last call.
 void loans_request_elsewhere(struct worker_state *state);
 
-// ---- job_output.c ----
-
-// Where the output of a job goes, and who sees it.
+// ---- job_output.c: where the output of a job goes, and who sees it ----
 
 // True if fairpar reads the output of jobs even with --ungroup: in a run that shares its slots. There a job that writes to a full pipe
 // itself would keep its slot until somebody reads, and the reader may be another run, which waits for that slot.
@@ -58,13 +52,7 @@ void job_output_let_through(struct run *run, const struct job *job);
 // Shows the job's command (state->text) as the first part of its output.
 void job_output_show_command(struct worker_state *state, const struct job *job);
 
-// ---- created_files.c ----
-
-// The files that jobs create (`creates`): a job whose file exists is not run, and the file of a failed job is removed.
-
-// Makes the table of the paths that jobs are creating now, for run->created_files. created_files_destroy() frees it (NULL is fine), when no job runs.
-struct created_files *created_files_create(void);
-void created_files_destroy(struct created_files *created_files);
+// ---- created_files.c: the files that jobs create (`creates`): a job whose file exists is not run, and the file of a failed job is removed ----
 
 // Looks for the file that the job creates (job->spec->creates), before its first attempt. Returns true if it exists. Else sets
 // job->creating, unless with --dry-run or if the path is a dangling symbolic link.
@@ -77,9 +65,7 @@ const char *created_files_path(const struct job *job);
 // another job of this run has created the same path meanwhile, or is creating it. Prints a message if the file cannot be removed.
 void created_files_finish(struct job *job, bool ok);
 
-// ---- batch_commands.c ----
-
-// The commands of a batch other than its items: on-failure, finally, and the listing of its items.
+// ---- batch_commands.c: the commands of a batch other than its items: on-failure, finally, and the listing of its items ----
 
 // Runs the on-failure command of the job `failed`, which has ended with `ended`, in that job's slot, even if the run starts no more jobs.
 void batch_command_on_failure(struct worker_state *state, const struct job *failed, const struct result *ended);

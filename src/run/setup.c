@@ -475,7 +475,6 @@ int setup_open(struct run *run, struct options *options) {
 	}
 	run->retry_queue = retry_queue_create(&work_retries);
 	run->item_work = &work_item;
-	run->created_files = run->manifest ? created_files_create() : NULL;
 	if (job_records_open(run) != 0 || status_display_open(run) != 0) {
 		return -1;
 	}

@@ -272,7 +272,6 @@ static void free_signals(struct run *run) {
 // Writes all output that is left, then the rows of the joblog and the files of --results.
 static void end_output(struct run *run) {
 	retry_queue_destroy(run->retry_queue);
-	created_files_destroy(run->created_files);
 	gate_close(run);
 	auto_slots_close(run);
 	terminal_close(run);

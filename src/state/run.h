@@ -68,7 +68,6 @@ struct run {
 	struct feeds *feeds;
 	struct blockfeed *blocks;                   // of --pipe and --pipe-part, or NULL
 	struct dag *dag;                            // of the manifest, or NULL
-	struct created_files *created_files;        // of a manifest's jobs, or NULL
 	struct retry_queue *retry_queue;            // jobs that wait for their next attempt
 	struct job_records *job_records;            // --joblog, or NULL
 	struct result_files *result_files;          // --results or --files, or NULL

@@ -116,7 +116,7 @@ one_by_one() {
 	echo nothing >stat
 	run_fairpar --load 1 echo ::: 1 2
 	assert_set 1 2
-	assert_eq "$(grep -c 'no figure in /proc' <<<"$stderr")" 1
+	assert_eq "$(grep -c 'no number in /proc' <<<"$stderr")" 1
 }
 
 @test "the real figures will do" {
@@ -294,7 +294,7 @@ first_alone() {
 	assert_eq "$(wc -l <came)" 3
 	assert_eq "$(most)" 30000000
 	assert_contains "$stderr" 'such jobs run alone'
-	[[ $stderr == *"needs "*", like other jobs of its batch, and jobs can have 18.12M"* ]]
+	[[ $stderr == *"needs "*", like other jobs of its batch, but all jobs together can have only 18.12M"* ]]
 }
 
 @test "--memory=auto: a job that the kernel has killed for want of memory is said to be out of memory, one that others killed is not" {
@@ -330,7 +330,7 @@ first_alone() {
 	make_fifo go
 	export FAIRPAR
 	start_fairpar -j2 --delay 1000 '"$FAIRPAR" --add true >/dev/null && kill -USR1 "$PARALLEL_PID"; read -r _ <go #' ::: 1
-	await_text "$BATS_TEST_TMPDIR/stderr" 'fairpar: 1 job waits: the last start was too short a time ago (--delay)'
+	await_text "$BATS_TEST_TMPDIR/stderr" 'fairpar: 1 job waits: the last job started less than --delay ago'
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
 }

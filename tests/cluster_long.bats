@@ -128,7 +128,7 @@ has_rows() { (($(wc -l <joblog 2>/dev/null || echo 0) > $1)); }
 	local status=0
 	salloc -Q -N1 -n2 -t 1 "$FAIRPAR" --slurm --joblog joblog 'sleep 4; echo {}' ::: {1..60} >out 2>err 3>&- </dev/null || status=$?
 	assert_eq "$status" 255
-	grep -q "its time is nearly over" err || fail "$(<err)"
+	grep -q "the worker's time is nearly over" err || fail "$(<err)"
 	grep -q "the allocation has ended" err || fail "$(<err)"
 	salloc -Q -N3 -n12 -t 10 "$FAIRPAR" --slurm --joblog joblog --resume-failed 'sleep 0.1; echo {}' ::: {1..60} >>out 2>>err 3>&- </dev/null
 	assert_eq "$(sort -nu out | wc -l)" 60

@@ -212,11 +212,11 @@ d|'
 @test "a run whose jobs are counted or numbered beforehand takes none" {
 	run_fairpar --pipe --tee '"$FAIRPAR" --add true || echo $?; cat >/dev/null; : {}' ::: a <<<data
 	assert_lines 255
-	assert_contains "$stderr" "the run has --tee"
+	assert_contains "$stderr" "a run with --tee"
 	run_fairpar 1 --joblog joblog -j1 '"$FAIRPAR" --add true || echo $?; exit 1 #' ::: a
 	run_fairpar 1 --joblog joblog -j1 --retry-failed
 	assert_lines 255
-	assert_contains "$stderr" "the run has --retry-failed"
+	assert_contains "$stderr" "a run with --retry-failed"
 }
 
 @test "after --halt nothing can be added" {

@@ -332,7 +332,7 @@ END
 END
 	run_fairpar -f m.yaml
 	assert_lines a b
-	assert_contains "$stderr" "batch 'a': its finally command: exit 3"
+	assert_contains "$stderr" "batch 'a': its finally command failed: exit 3"
 }
 
 @test "finally runs after a cancel too, for the batches that had begun" {

@@ -17,7 +17,7 @@ hostile() {
 @test "an end of a job whose numbers deny each other breaks the connection" {
 	for how in 0,1,0 0,0,9 1,0,0 1,1,9 2,0,0 2,1,9 4,0,0 4,126,9 4,126,0; do
 		hostile any "done=$how" --at-most-once --joblog log true ::: 1
-		assert_contains "$stderr" 'the connection is lost: it has sent an end of a job that cannot be'
+		assert_contains "$stderr" 'the connection is lost: the worker has sent an invalid end of a job'
 		assert_eq "$(tail -n 1 log | cut -f 7,8)" $'0\t9'
 	done
 	hostile 1 done=1,3,0 --joblog log true ::: 1
@@ -31,7 +31,7 @@ hostile() {
 	kill -INT "$cut"
 	hostile 1 deaf-first --timeout 0.2 --joblog log true ::: 1 2
 	assert_eq "$(tail -n +2 log | cut -f 1,7)" $'1\t-1\n2\t0'
-	assert_contains "$stderr" 'the connection is lost: a job there was told to end, and has not; it is tried again'
+	assert_contains "$stderr" 'the connection is lost: a job there was told to end, but has not ended; the machine is tried again'
 	wait "$cut" || status=$?
 	assert_eq "$status" 130
 	assert_eq "$(wc -l <cut)" 1
@@ -84,13 +84,13 @@ hostile() {
 	}
 	for case in device link longer out over root self split; do
 		sends any "$case"
-		assert_contains "$stderr" 'the connection is lost: it '
+		assert_contains "$stderr" 'the connection is lost: the '
 	done
 	rm -rf it
 	sends 1 nothing
 	assert_contains "$stderr" 'the worker has ended the transfer'
 	sends 1 step
-	assert_contains "$stderr" "cannot return 'it': 'it/l': it is a link that leads out of the directory; 'it/m': it is a link"
+	assert_contains "$stderr" "cannot return 'it': 'it/l': a link that leads out of the directory is not copied; 'it/m': a link"
 	assert_eq "$(find .. -name evil)" ../dir/it/l/evil
 	assert_eq "$(find .. -name '.fairpar.*')" ''
 }

@@ -210,7 +210,7 @@ JOB
 	run_fairpar -S 1/one 'if mkdir once; then kill -TERM $PPID; sleep '"$patience"'; fi; echo {} #' ::: 1 </dev/null
 	assert_eq "$output" 1
 	assert_eq "$(grep one: <<<"${stderr/one takes/one: takes}")" "fairpar: one: takes no more jobs: a signal has ended the worker
-fairpar: warning: one: the connection is lost: the worker has ended its jobs; its jobs run again when it is back
+fairpar: warning: one: the connection is lost: the worker has ended its jobs; its jobs run again when the machine is back
 fairpar: one: connected"
 	# its other jobs go on where it has none
 	make_fifo pid go
@@ -221,7 +221,7 @@ fairpar: one: connected"
 	release go
 	end_fairpar
 	assert_set 1 2
-	assert_contains "$stderr" 'the connection is lost: the worker has ended its jobs; its jobs run again elsewhere, and it is tried again'
+	assert_contains "$stderr" 'the connection is lost: the worker has ended its jobs; its jobs run again elsewhere, and the machine is tried again'
 }
 
 @test "a job that is out of time where nobody answers has timed out, once" {
@@ -268,7 +268,7 @@ fairpar: one: connected"
 	grep -q "exit 3: one; two; three\$" <<<"$stderr"
 	printf '#!/bin/sh\nseq 100000\n' >none
 	run_fairpar 255 -S one --ssh "$PWD/none" echo ::: a </dev/null
-	assert_contains "$stderr" "it prints much, but it is not a fairpar worker: 1; 2; 3;"
+	assert_contains "$stderr" "the machine prints much, but no fairpar worker answers: 1; 2; 3;"
 	[[ $(grep 'says much' <<<"$stderr" | wc -c) -lt 350 ]]
 }
 
@@ -583,7 +583,7 @@ lists() {
 	start_fairpar -S 2/one,1/gone,1/: 'echo begun {}; echo >go{}; read -r x <f{} #' ::: 1 2 3
 	for job in 1 2 3; do await go$job; done
 	wait_for lists 'pid [0-9]+ on one: #[123] .*: begun [123]$' 'pid [0-9]+: #[123] .*: begun [123]$' 'one: 2 of 2 slots used' \
-		': \(this machine\): 1 of 1 slots used' 'gone: cannot be reached; it is tried again'
+		': \(this machine\): 1 of 1 slots used' 'gone: the machine cannot be reached, and is tried again'
 	for job in 1 2 3; do release f$job; done
 	end_fairpar
 	assert_eq "$(grep -oE 'on one: #[123] ' <<<"$stderr" | sort -u | grep -c '')" 2
@@ -635,7 +635,7 @@ lists() {
 	await begun2
 	until "$FAIRPAR" --run r --status=json >said 2>&1 && grep -q unreachable said; do :; done
 	assert_eq "$(jq -rc '.hosts[] | [.host, .state, .slots, .why]' said)" \
-		'["one","up",2,null]'$'\n''["gone","unreachable",0,"cannot be reached; it is tried again"]'$'\n''[":","up",1,null]'
+		'["one","up",2,null]'$'\n''["gone","unreachable",0,"the machine cannot be reached, and is tried again"]'$'\n''[":","up",1,null]'
 	assert_eq "$(jq -rc '[.hosts[].used] | add' said) $(jq -rc '[.jobs[] | select(.host == "one")] | length' said)" "2 $(jq '.hosts[0].used' said)"
 	sed -n '/^.Ql --status=json/,/^Other fields/p' "$BATS_TEST_DIRNAME/../man/fairpar-nested.7" >fields
 	for field in host hosts node state used why; do
@@ -643,7 +643,7 @@ lists() {
 	done
 	"$FAIRPAR" --run r --status >said
 	grep -qE '^ +2 +[12]  one$' said
-	grep -qE '^ +0 +0  gone: cannot be reached; it is tried again$' said
+	grep -qE '^ +0 +0  gone: the machine cannot be reached, and is tried again$' said
 	grep -qE '^ +1 +[01]  : \(this machine\)$' said
 	grep -qE '#[12] on one  ' said
 	release go1
@@ -793,7 +793,7 @@ watch_places() {
 	YAML
 	run_fairpar -S 1/one,1/two -f m.yaml </dev/null
 	assert_set again 1 2
-	assert_contains "$stderr" "jobs that need it wait, others run elsewhere, and it is tried again"
+	assert_contains "$stderr" "jobs that need this machine wait, other jobs run elsewhere, and the machine is tried again"
 }
 
 @test "what has not come as it was sent is neither kept nor executed" {
@@ -810,7 +810,7 @@ watch_places() {
 	printf '#!/bin/sh\necho Linux pdp11\n' >"$bare/bin/uname"
 	chmod +x "$bare/bin/uname"
 	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
-	assert_contains "$stderr" "there is no fairpar there, and the one here is for $(uname -sm), not for Linux pdp11"
+	assert_contains "$stderr" "there is no fairpar on the machine, and this fairpar is for $(uname -sm), not for Linux pdp11"
 	[[ $stderr != *want\ * ]] || fail "$stderr"
 	assert_eq "$(ls -A "$copies")" ""
 }

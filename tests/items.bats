@@ -166,7 +166,7 @@ refused() {
 
 @test "an item is refused in a here-document without expansion between backticks" {
 	run_fairpar 255 $'cat <<E1\n`cat <<\'E2\'\na {}\nE2\n`\nE1' ::: x '`'
-	assert_contains "$stderr" 'what stands between backticks, and in a here-document within another, is read twice'
+	assert_contains "$stderr" 'text between backticks, and in a here-document within another, is read twice'
 	run_fairpar $'cat <<\'E2\'\na {}\nE2' ::: '`'
 	assert_lines 'a `'
 }

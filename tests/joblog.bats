@@ -511,7 +511,7 @@ check_resumed() {
 		kill -TERM "$fairpar_pid"
 		end_fairpar 143
 		assert_eq "$stderr" "fairpar: waiting for a reader of 'log'
-fairpar: ended while waiting for a reader of 'log': nothing was run"
+fairpar: ended by a signal while waiting for a reader of 'log': nothing was run"
 		[[ ! -e ran ]]
 	done
 	start_fairpar --joblog log echo ::: a

@@ -66,14 +66,14 @@ replace() {
 		'case $PARALLEL_SSHLOGIN in two) mkfifo go{#}; read -r x <go{#}; echo held;; *) echo one; [ ! -e stop ];; esac #' < <(yes)
 	wait_for has_held 2
 	replace 1/one
-	wait_for says 'two: it is not in the list any more: no job starts there'
+	wait_for says 'two: the machine is not in the list any more: no job starts there'
 	wait_for has_more $(($(grep -cx one "$BATS_TEST_TMPDIR/stdout") + 20)) one
-	wait_for listed 'two: it is not in the list any more; 2 of its slots still used'
+	wait_for listed 'two: the machine is not in the list any more; 2 of its slots still used'
 	assert_eq "$(<disconnected)" ""
 	for job in go*; do release "$job"; done
 	wait_for has_more 2 held
 	wait_for grep -q two disconnected
-	wait_for listed 'two: it is not in the list any more; 0 of its slots still used'
+	wait_for listed 'two: the machine is not in the list any more; 0 of its slots still used'
 	: >stop
 	end_fairpar 1
 	assert_eq "$(grep -c held <<<"$output")" 2
@@ -85,11 +85,11 @@ replace() {
 	start_fairpar --slf list --halt soon,fail=1 'echo $PARALLEL_SSHLOGIN; [ ! -e stop ] #' < <(yes)
 	wait_for has_more 1 one
 	replace 1/:
-	wait_for says 'one: it is not in the list any more'
+	wait_for says 'one: the machine is not in the list any more'
 	wait_for has_more 1 :
 	wait_for grep -q one disconnected
 	replace 1/one
-	wait_for says '^fairpar: :: it is not in the list any more'
+	wait_for says '^fairpar: :: the machine is not in the list any more'
 	wait_for has_more $(($(grep -cx one "$BATS_TEST_TMPDIR/stdout") + 1)) one
 	: >stop
 	end_fairpar 1
@@ -129,7 +129,7 @@ replace() {
 	replace 1/one
 	run_fairpar --slf list '[ $PARALLEL_SSHLOGIN = two ] || { : >down; echo 1/two >list; kill -9 $PPID; } #' ::: 1 </dev/null
 	assert_contains "$stderr" "one: the connection is lost"
-	assert_contains "$stderr" "one: it is not in the list any more"
+	assert_contains "$stderr" "one: the machine is not in the list any more"
 }
 
 @test "a batch of a group has the machines that come into it" {
@@ -155,7 +155,7 @@ replace() {
 	start_fairpar --slf list --joblog log -f m.yaml </dev/null
 	exec {feed}>feed
 	replace 1/one
-	until says 'two: it is not in the list any more'; do echo x >&"$feed"; done
+	until says 'two: the machine is not in the list any more'; do echo x >&"$feed"; done
 	exec {feed}>&-
 	end_fairpar any
 	assert_eq "$(grep -c $'\ttwo\t.*\t255\t0\t' log)" 2

@@ -229,7 +229,7 @@ need_unshare() {
 	run_fairpar -j1 'sh deeper {}' ::: 30
 	assert_lines deep
 	run_fairpar 1 -j1 'sh deeper {}' ::: 40
-	assert_contains "$stderr" "too many fairpars run below each other"
+	assert_contains "$stderr" "too many fairpars run nested, each in a job of another"
 }
 
 @test "a job finds one FAIRPAR_SOCK, its own" {

@@ -188,16 +188,16 @@ load pools
 @test "whoever comes first says how many slots there are, and another wish is answered" {
 	hold h --pool-slots 3
 	run_fairpar --pool --pool-slots 2 --single true
-	assert_contains "$stderr" 'pool default has 3 slots already, not 2'
+	assert_contains "$stderr" 'pool default runs already, with 3 slots, not with 2'
 	run_fairpar --pool --pool-slots 2 --single --quiet true
 	assert_eq "$stderr" ''
 	run_fairpar --pool=one --pool-slots 1 -j1 '"$FAIRPAR" --no-inherit --pool=one --pool-slots 2 true ::: b #' ::: a
-	assert_contains "$stderr" 'pool one has 1 slot already, not 2'
+	assert_contains "$stderr" 'pool one runs already, with 1 slot, not with 2'
 	release h.go
 	wait
 	FAIRPAR_POOL=small run_fairpar --single --pool-slots 1 true
 	FAIRPAR_POOL=small run_fairpar --single --pool-slots 2 true
-	assert_contains "$stderr" 'pool small has 1 slot already, not 2'
+	assert_contains "$stderr" 'pool small runs already, with 1 slot, not with 2'
 }
 
 # ---- what is said ----

@@ -120,9 +120,9 @@ next_with() {
 	wait "$a"
 	wait "$b"
 	run_fairpar --pool --pool-slots 5 true ::: a
-	assert_eq "$stderr" 'fairpar: warning: pool default has auto:1-7 slots already, not 5'
+	assert_eq "$stderr" 'fairpar: warning: pool default runs already, with auto:1-7 slots, not with 5'
 	run_fairpar --pool --pool-slots auto:2-9 true ::: a
-	assert_eq "$stderr" 'fairpar: warning: pool default has auto:1-7 slots already, not auto:2-9'
+	assert_eq "$stderr" 'fairpar: warning: pool default runs already, with auto:1-7 slots, not with auto:2-9'
 	run_fairpar --pool -j auto:2-9 true ::: a
 	assert_eq "$stderr" ''
 	exec {came}<&- {door}<&-

@@ -259,7 +259,7 @@ lock_next() {
 	kill -9 "$old"
 	await_end "$old"
 	run_fairpar --pool --pool-slots 2 --single true
-	assert_contains "$stderr" 'pool default has 1 slot already, not 2'
+	assert_contains "$stderr" 'pool default runs already, with 1 slot, not with 2'
 	kill -CONT "$single_pid"
 	release h.go
 	wait

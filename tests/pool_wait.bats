@@ -86,7 +86,7 @@ say_waits() {
 	hold h
 	for time in 0 0.01; do
 		run_fairpar 75 --pool --pool-wait "$time" --single touch ran
-		assert_contains "$stderr" "fairpar: error: --pool-wait: no slot in time: 1st of 1 waiting for pool default, held by 'sh -c echo >h.in; read -r _ <h.go' (pid "
+		assert_contains "$stderr" "fairpar: error: --pool-wait: the command got no slot in time: 1st of 1 waiting for pool default, held by 'sh -c echo >h.in; read -r _ <h.go' (pid "
 	done
 	await_pool '1 of 1 slots taken, 0 waiting'
 	run_fairpar 75 --pool --pool-wait 0 --slots-per-job 9 --single touch ran

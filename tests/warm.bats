@@ -71,7 +71,7 @@ make_wrapper() {
 @test "the log says why jobs were not warm" {
 	make_wrapper
 	run_fairpar --warm=sh --log log -j1 --shell "$PWD/wrapper" 'echo {}; :' ::: 1
-	assert_contains "$(<log)" '"warm":"no, script, or a program for another machine"'
+	assert_contains "$(<log)" '"warm":"no, the shell is a script, or a program for another machine"'
 }
 
 @test "a job gets its directory, umask, niceness, limits, and its own variables" {
@@ -130,7 +130,7 @@ YAML
 	end_fairpar
 	assert_lines {1..5}
 	assert_eq "$(grep -o '"warm":"[^"]*"' log | uniq -c | tr -s ' ')" \
-		" 1 \"warm\":\"yes\""$'\n'" 1 \"warm\":\"no, its server has died\""$'\n'" 3 \"warm\":\"yes\""
+		" 1 \"warm\":\"yes\""$'\n'" 1 \"warm\":\"no, the server of the shell has died\""$'\n'" 3 \"warm\":\"yes\""
 }
 
 @test "a shell that is replaced on disk is the new one in the next job" {
@@ -142,10 +142,10 @@ YAML
 
 @test "refused: a shell that is a script" {
 	make_wrapper
-	refused "script, or a program for another machine" --shell "$PWD/wrapper" 'echo {}; :' ::: 1
+	refused "the shell is a script, or a program for another machine" --shell "$PWD/wrapper" 'echo {}; :' ::: 1
 	assert_lines 1
 	echo 'exec /bin/sh "$@"' >wrapper # without #!
-	refused "script, or a program for another machine" --shell "$PWD/wrapper" 'echo {}; :' ::: 1
+	refused "the shell is a script, or a program for another machine" --shell "$PWD/wrapper" 'echo {}; :' ::: 1
 	assert_lines 1
 }
 
@@ -154,7 +154,7 @@ YAML
 	echo '#include <unistd.h>
 	int main(void) { return write(1, "hi\n", 3) != 3; }' >p.c
 	if cc -static -o static p.c; then
-		refused "static program" --shell "$PWD/static" ':; : {}' ::: 1
+		refused "the shell is a static program" --shell "$PWD/static" ':; : {}' ::: 1
 		assert_lines hi
 	fi
 	if command -v musl-gcc && musl-gcc -o musl p.c && ./musl; then
@@ -177,16 +177,16 @@ YAML
 }
 
 @test "refused: LD_*, GLIBC_TUNABLES and MALLOC_* in the environment of a job" {
-	LD_BIND_NOW=1 refused "its environment has LD_*" 'echo; :' ::: 1
-	GLIBC_TUNABLES=glibc.malloc.check=0 refused "its environment has GLIBC_TUNABLES" 'echo; :' ::: 1
-	MALLOC_ARENA_MAX=1 refused "its environment has MALLOC_*" 'echo; :' ::: 1
+	LD_BIND_NOW=1 refused "the environment of the job has LD_*" 'echo; :' ::: 1
+	GLIBC_TUNABLES=glibc.malloc.check=0 refused "the environment of the job has GLIBC_TUNABLES" 'echo; :' ::: 1
+	MALLOC_ARENA_MAX=1 refused "the environment of the job has MALLOC_*" 'echo; :' ::: 1
 }
 
 @test "refused: a limit of address space, a relative path, long arguments" {
 	cp "$(type -P sh)" shell
-	refused "the path of its shell is relative" --shell ./shell 'echo {}; :' ::: 1
+	refused "the path of the shell is relative" --shell ./shell 'echo {}; :' ::: 1
 	head -c 120000 /dev/zero | tr '\0' x >long
-	LONG=$(head -c 100000 long) refused "its arguments and environment are too long" -a long 'printf %s {} | wc -c'
+	LONG=$(head -c 100000 long) refused "the arguments and environment of the job are too long" -a long 'printf %s {} | wc -c'
 	assert_lines 120000
 	(
 		limit_memory 4000000
@@ -233,9 +233,9 @@ C
 		cc -shared -fPIC -pthread -D$what -o libearly$what.so early.c
 		cc -o $what p.c -L. -learly$what -Wl,-rpath,"$PWD"
 	done
-	refused "it starts threads before main()" --shell "$PWD/THREAD" ':; : {}' ::: 1
-	refused "it opens files before main()" --shell "$PWD/FILE" ':; : {}' ::: 1
-	refused "it executes another shell" --shell "$PWD/EXECUTE" 'echo "$WRAPPED"; : {}' ::: 1
+	refused "the shell starts threads before main()" --shell "$PWD/THREAD" ':; : {}' ::: 1
+	refused "the shell opens files before main()" --shell "$PWD/FILE" ':; : {}' ::: 1
+	refused "the shell executes another shell" --shell "$PWD/EXECUTE" 'echo "$WRAPPED"; : {}' ::: 1
 	assert_lines yes
 }
 
@@ -264,7 +264,7 @@ C
 		FAIRPAR_FAULT=warm:2:$error run_fairpar -j1 -k --warm=sh --log log 'echo {}; :' ::: 1 2 3
 		assert_lines 1 2 3
 		assert_eq "$(grep -o '"warm":"[^"]*"' log | tr '\n' ' ')" \
-			'"warm":"yes" "warm":"no, no room for a process, or no memory" "warm":"yes" '
+			'"warm":"yes" "warm":"no, there is no room for a process, or no memory" "warm":"yes" '
 	done
 }
 
@@ -310,11 +310,11 @@ sandboxed() {
 
 @test "refused: what a sandbox refuses to a server, or kills it for" {
 	ulimit -c 0
-	sandboxed SYS_clone BPF_JSET 0x8000 'SECCOMP_RET_ERRNO|EPERM' "the system does not let it be cloned" # CLONE_PARENT
-	sandboxed SYS_clone BPF_JSET 0x8000 SECCOMP_RET_KILL_PROCESS "its server has died"
+	sandboxed SYS_clone BPF_JSET 0x8000 'SECCOMP_RET_ERRNO|EPERM' "the system does not let the shell be cloned" # CLONE_PARENT
+	sandboxed SYS_clone BPF_JSET 0x8000 SECCOMP_RET_KILL_PROCESS "the server of the shell has died"
 	sandboxed SYS_prctl BPF_JEQ PR_SET_MM 'SECCOMP_RET_ERRNO|EINVAL' "the kernel has no PR_SET_MM_MAP"
-	sandboxed SYS_prctl BPF_JEQ PR_SET_MM SECCOMP_RET_KILL_PROCESS "its server does not answer"
-	sandboxed SYS_prctl BPF_JEQ PR_GET_TID_ADDRESS SECCOMP_RET_KILL_PROCESS "its server does not answer"
+	sandboxed SYS_prctl BPF_JEQ PR_SET_MM SECCOMP_RET_KILL_PROCESS "the server of the shell does not answer"
+	sandboxed SYS_prctl BPF_JEQ PR_GET_TID_ADDRESS SECCOMP_RET_KILL_PROCESS "the server of the shell does not answer"
 }
 
 # change_outside PID: what others can change of a process and its threads, as far as they may.
@@ -370,7 +370,7 @@ batches:
     memory: 64M
 YAML
 	fake_root
-	FAIRPAR_CGROUP_ROOT=$PWD/root refused "it has a cgroup" -f m.yaml
+	FAIRPAR_CGROUP_ROOT=$PWD/root refused "the job has a cgroup" -f m.yaml
 	assert_eq "$output" 671088640 # the limit, and what the job wrote of itself: 0
 	need python3
 	printf 'ask 1\tone\\n\n' >talk
@@ -378,7 +378,7 @@ YAML
 		'test "$(ps -o tpgid= -p $$ | tr -d " ")" = $$ && tty && echo ask {} && read -r x && echo got $x' ::: 1
 	assert_eq "$status" 0
 	assert_contains "$output" 'got one'
-	log_says "no, it has the terminal"
+	log_says "no, the job has the terminal"
 }
 
 @test "what a server would hand on to programs that a job starts is not there" {

@@ -175,7 +175,7 @@ talk() {
 		assert open("ended").read() == "ended\n"
 		assert not lives(pid)
 	EOF
-	assert_contains "$stderr" 'the connection to the dispatcher has ended: it has gone'
+	assert_contains "$stderr" 'the connection to the dispatcher has ended: the dispatcher has closed the connection'
 }
 
 @test "a signal ends the jobs, also one whose output nobody takes" {
@@ -209,12 +209,12 @@ talk() {
 		w.write(b"nonsense 1 2\n")
 		assert w.close() == 255
 	EOF
-	assert_contains "$stderr" 'it has sent a frame that does not exist'
+	assert_contains "$stderr" 'the other side has sent a frame of an unknown type'
 	run --separate-stderr "$FAIRPAR" --worker <<<'fairpar-worker 1 0123456789abcdef0123456789abcdef'
 	assert_eq "$status" 255
-	assert_contains "$stderr" 'speaks another version of the protocol than this one, which speaks version 2'
+	assert_contains "$stderr" 'speaks another version of the protocol; this fairpar speaks version 2'
 	run --separate-stderr "$FAIRPAR" --worker <<<'ls'
-	assert_contains "$stderr" 'it is not a fairpar'
+	assert_contains "$stderr" 'the dispatcher is not a fairpar'
 }
 
 @test "a job that the worker does not understand ends the connection, and the worker" {
@@ -225,7 +225,7 @@ talk() {
 		assert w.read() == ["end"]
 		assert w.process.wait(30) == 255
 	EOF
-	assert_contains "$stderr" 'a field of the job is not known'
+	assert_contains "$stderr" 'a field of the job is unknown'
 }
 
 @test "a worker that lacks a descriptor brakes until it may have one" {
@@ -238,7 +238,7 @@ talk() {
 		limit(min(fd for fd in range(1000) if fd not in used))
 		w.run(1, "cat", has_input="")
 		w.run(2, "cat", has_input="")
-		assert w.read() == ["brake", 1, 0, b"it has no thread or descriptor for a job"]
+		assert w.read() == ["brake", 1, 0, b"the worker has no free thread or descriptor for a job"]
 		assert [w.read()[:2] for _ in (1, 2)] == [["refuse", 1], ["refuse", 2]]
 		limit(before[0])
 		assert w.read() == ["brake", 0, 0, b""]

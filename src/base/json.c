@@ -327,7 +327,7 @@ int json_read(struct json_reader *reader, char *text, size_t len) {
 		fail(reader, "this is no JSON object");
 	} else if (parse_object(reader, 0)) {
 		skip_blanks(reader);
-		reader->error = reader->at < reader->end ? "more follows the object" : NULL;
+		reader->error = reader->at < reader->end ? "more text follows the object" : NULL;
 	}
 	return reader->error ? -1 : 0;
 }

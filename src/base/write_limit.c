@@ -183,7 +183,7 @@ int write_open(const char *path, int flags, const char *end) {
 	while ((fd = open(path, flags | O_NONBLOCK, 0666)) < 0 && errno == ENXIO && now_ns() < write_limit()) {
 		int signal = sigtimedwait(&ending, NULL, &pause);
 		if (signal > 0) {
-			diag_note("ended while waiting for a reader of '%s': %s", text_shows(path), end);
+			diag_note("ended by a signal while waiting for a reader of '%s': %s", text_shows(path), end);
 			verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
 			raise(signal);
 		} else if (now_ns() >= say_at) {

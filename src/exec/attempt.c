@@ -599,7 +599,7 @@ static bool on_answer(struct worker_state *state, struct job *job, struct result
 		(void)write_text(state, job, &x);
 		job_output_open_spool(state, job);
 		// an earlier message has said which machine cannot be reached, and why
-		buf_adds(&state->stats.why, "none of the machines that it may run on can be reached");
+		buf_adds(&state->stats.why, "none of the machines that the job may run on can be reached");
 		result_cannot_start(ret_result, UNREACHABLE);
 	} else if (request->answer == HOSTS_PLACE) {
 		job->login = request->place.login;

@@ -73,7 +73,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	struct result result = run_beside(state, &job);
 	if (result.outcome != OUTCOME_OK) {
 		char how[80];
-		diag_warn("batch '%s': its finally command: %s", text_shows(batch->name),
+		diag_warn("batch '%s': its finally command failed: %s", text_shows(batch->name),
 		          result_describe(&result, how, sizeof(how)));
 	}
 	return WORK_OK;

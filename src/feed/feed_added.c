@@ -14,9 +14,9 @@
 static const char *refuse_job(const struct run *run, const struct control_job *job) {
 	const struct options *options = run->options;
 	return run->phase >= RUN_DRAINING || publish_halted(run) || run->feeds->stopped ? "the run starts no more jobs"
-		: options->resume == RESUME_RETRY ? "the run has --retry-failed, whose jobs have the numbers of the log"
-		: options->tee ? "the run has --tee, whose jobs all run at once"
-		: run->leases && job->width > 1 ? "a job of the run takes one slot, as the slots belong to another program" : NULL;
+		: options->resume == RESUME_RETRY ? "jobs cannot be added to a run with --retry-failed: its jobs have their numbers from the joblog"
+		: options->tee ? "jobs cannot be added to a run with --tee: its jobs all start together"
+		: run->leases && job->width > 1 ? "each job of this run takes one slot, because the slots belong to another program" : NULL;
 }
 
 // Opens the queue that an added job goes to: if attempt `number` runs, and `batch` is empty or names the attempt's batch, the attempt's queue
@@ -85,7 +85,7 @@ uint64_t feeds_add_job(struct run *run, uint64_t number, uint64_t by, const stru
 		buf_printf(why, "batch '%s' was cancelled", text_shows(submission->batch->name));
 		added_job_free(added);
 	} else if (job_spec_from_added(&added->spec, run->options, run->context, job) != 0) {
-		buf_adds(why, "the tag of the job cannot be made");
+		buf_adds(why, "--tagstring cannot be expanded for the job");
 		added_job_free(added);
 	} else {
 		id = add_to(run, number, by, added, job, submission, own, why);

@@ -99,7 +99,7 @@ void gate_close(struct run *run) {
 static void report_missing(struct gate *gate, const char *option) {
 	int error = errno;
 	if (!gate->has_missed) {
-		diag_warn("--%s: no figure in /proc%s%s; jobs start without this check", option, error ? ": " : "", error ? strerror(error) : "");
+		diag_warn("--%s: no number in /proc to check%s%s; jobs start without this check", option, error ? ": " : "", error ? strerror(error) : "");
 		gate->has_missed = true;
 	}
 }
@@ -222,7 +222,7 @@ void gate_add_reason(struct gate *gate, struct buf *words) {
 	}
 	FP_HOLD(&gate->lock);
 	bool is_early = now_ns() < gate->next_start;
-	buf_adds(words, is_early ? "the last start was too short a time ago (--delay)" : buf_str(&gate->what));
+	buf_adds(words, is_early ? "the last job started less than --delay ago" : buf_str(&gate->what));
 }
 
 // With -S: a job has started or ended on this machine, so that check_here() looks at once.

@@ -168,13 +168,13 @@ static const char *retry_note(const struct host *host, bool reruns) {
 	}
 	list_for_each_entry(&host->hosts->bindings, const struct hosts_binding, binding, link) {
 		if (hosts_binding_has(binding, host) && !has_other_host(host, binding) && host->was_up && has_other_host(host, NULL)) {
-			return "; jobs that need it wait, others run elsewhere, and it is tried again";
+			return "; jobs that need this machine wait, other jobs run elsewhere, and the machine is tried again";
 		}
 	}
 	if (has_other_host(host, NULL)) {
-		return reruns ? "; its jobs run again elsewhere, and it is tried again" : "; jobs go elsewhere, and it is tried again";
+		return reruns ? "; its jobs run again elsewhere, and the machine is tried again" : "; jobs run elsewhere, and the machine is tried again";
 	}
-	return reruns ? "; its jobs run again when it is back" : host->was_up ? "; it is tried again" : "";
+	return reruns ? "; its jobs run again when the machine is back" : host->was_up ? "; the machine is tried again" : "";
 }
 
 // Notes and reports that the host takes no more jobs. `was_up`: its worker took attempts; else the connection has failed. `bye`: the worker has
@@ -765,15 +765,15 @@ bool host_is_suspended(const struct host *host) {
 static void release_worker(struct host *host) {
 	bool idle = list_is_empty(&host->attempts), leaving = host->connection->is_leaving;
 	if (!host->wanted && !host->connection->is_up) {
-		channel_break(&host->connection->channel, "it is not needed any more");
+		channel_break(&host->connection->channel, "the machine is not needed any more");
 	} else if (idle && host->stuck > 0) {
-		channel_break(&host->connection->channel, "a job there was told to end, and has not");
+		channel_break(&host->connection->channel, "a job there was told to end, but has not ended");
 	} else if (idle && host->phase != CONNECTION_RELEASED && !host->wanted) {
 		if (!host->login->is_pilot && !leaving) {
-			host_down(host, "it is not needed any more", /* was_up */ true, /* bye */ true);
+			host_down(host, "the run does not need it any more", /* was_up */ true, /* bye */ true);
 		}
 		host->phase = CONNECTION_RELEASED;
-		dispatcher_end_bye(host->connection, "there is no more work for it");
+		dispatcher_end_bye(host->connection, "there is no more work for the worker");
 	}
 }
 

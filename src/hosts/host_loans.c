@@ -73,7 +73,7 @@ const char *host_loans_wanted(void *arg FP_UNUSED, struct channel_job *job, uint
 		most -= most > 0;
 	}
 	if (slots > most) {
-		return "it wants more slots than a machine has";
+		return "the worker has asked for more slots than a machine can have";
 	}
 	attempt->wanted += (unsigned)slots;
 	host_attempt_on_wake(attempt);

@@ -155,9 +155,9 @@ bool hosts_are_unreachable(struct hosts *hosts) {
 
 void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg) {
 	static const char *const texts[] = {
-		[HOST_UP] = "", [HOST_HELD] = "no job starts: ", [HOST_CONNECTING] = "it takes no jobs yet",
-		[HOST_LOST] = "the connection is lost; it is tried again", [HOST_UNREACHABLE] = "cannot be reached; it is tried again",
-		[HOST_REMOVED] = "it is not in the list any more",
+		[HOST_UP] = "", [HOST_HELD] = "no job starts: ", [HOST_CONNECTING] = "the machine takes no jobs yet",
+		[HOST_LOST] = "the connection is lost; the machine is tried again", [HOST_UNREACHABLE] = "the machine cannot be reached, and is tried again",
+		[HOST_REMOVED] = "the machine is not in the list any more",
 	};
 	if (!hosts) {
 		return;

@@ -145,7 +145,7 @@ int launcher_run(const struct launcher_config *command, int cut_fd, uint64_t unt
 	if (is_whole && launcher_has_succeeded(&launcher)) {
 		return 0;
 	}
-	buf_printf(ret_why, "%s: %s", command->argv[0], launcher.how[0] && is_whole ? launcher.how : "it does not answer");
+	buf_printf(ret_why, "%s: %s", command->argv[0], launcher.how[0] && is_whole ? launcher.how : "the command does not end");
 	size_t len = said.len > 0 ? strcspn(buf_str(&said), "\n") : 0;
 	if (len > 0) {
 		buf_reset(ret_why);

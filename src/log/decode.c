@@ -255,7 +255,7 @@ static uint64_t get_name(struct log_reader *reader, const char *key, const struc
 		}
 	}
 	if (field->written == FIELD_REQUIRED && value->kind == JSON_STRING) {
-		set_error(reader, "\"%s\" is a word that is not known", key);
+		set_error(reader, "\"%s\" has an unknown value", key);
 	}
 	return (uint64_t)field->otherwise;
 }
@@ -419,7 +419,7 @@ static void read_event(struct log_reader *reader, const char *name, uint64_t at)
 	}
 	reader->is_fatal = reader->has_start == (kind == EVENT_RUN_START);
 	if (reader->is_fatal) {
-		set_error(reader, reader->has_start ? "a second run begins here, and the last run can be found only in a file"
+		set_error(reader, reader->has_start ? "a second run begins here: if a log has several runs, it must be read from a file, not from a pipe"
 		                                : "this is not the beginning of a log");
 		return;
 	}
@@ -438,7 +438,7 @@ static void read_line(struct log_reader *reader, char *line, size_t len) {
 	if (reader->is_overlong) {
 		set_error(reader, "the line is longer than %d MiB", EVENTREAD_LINE_MAX >> 20);
 	} else if (memchr(line, '\0', len)) { // after a crash of the machine a file may have NUL bytes in place of lines
-		set_error(reader, "NUL bytes");
+		set_error(reader, "the line has NUL bytes");
 	} else if (json_read(&reader->json, line, len) != 0) {
 		set_error(reader, "%s", reader->json.error);
 	}

@@ -99,7 +99,7 @@ static void load_stdin(struct loader *loader, const struct node *node) {
 	if (node->kind != NODE_TEXT || strcmp(node->text, "true") != 0 || !node->is_plain) {
 		load_refuse(loader, &key_table[KEY_STDIN], node);
 	} else if (strcmp(loader->manifest->path, "-") == 0) {
-		load_error(loader, node, "stdin is the manifest itself");
+		load_error(loader, node, "stdin is the manifest itself, so no batch can read items from it");
 	} else if (loader->stdin_node) {
 		load_error(loader, node, "only one batch can read stdin; the batch in line %u does", loader->stdin_node->line);
 	} else {

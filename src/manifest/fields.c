@@ -16,7 +16,7 @@ bool load_count(struct loader *loader, const struct node *node, uint64_t cost) {
 	loader->cost += cost;
 	if (loader->cost > MANIFEST_VALUES && !loader->overrun) {
 		loader->overrun = true;
-		load_error(loader, node, "more than %d values, counting each alias", MANIFEST_VALUES);
+		load_error(loader, node, "the manifest has more than %d values, if each alias counts as what it stands for", MANIFEST_VALUES);
 	}
 	return !loader->overrun;
 }

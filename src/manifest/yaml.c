@@ -76,7 +76,7 @@ static int check_encoding(struct yaml_reader *reader) {
 		return refuse(reader, 0, "the file is UTF-16", "save it as UTF-8");
 	}
 	const char *other = memmem(reader->data, reader->len, "\xEF\xBB\xBF", 3);
-	return other ? refuse(reader, (size_t)(other - reader->data), "a byte order mark inside the file", NULL) : 0;
+	return other ? refuse(reader, (size_t)(other - reader->data), "a byte order mark may stand only at the beginning of the file", NULL) : 0;
 }
 
 // Skips blank lines and comments from `at` on; with `below` (`at` is below the document) also lines "...", which end a document. Returns the
@@ -112,10 +112,10 @@ static size_t skip_version(const struct yaml_reader *reader, size_t at) {
 static int check_directives(struct yaml_reader *reader) {
 	size_t first = skip_blank_lines(reader, 0, false), at = first < reader->len ? skip_version(reader, first) : first;
 	if (at < reader->len && reader->data[at] == '%') {
-		return refuse(reader, at, "a line that starts with '%' is a directive of YAML: a manifest has '%YAML 1.2' alone, once", NULL);
+		return refuse(reader, at, "a line that starts with '%' is a directive of YAML; the only one in a manifest may be '%YAML 1.2', once", NULL);
 	}
 	if (at > first && (at == reader->len || strncmp(reader->data + at, "---", 3) != 0)) {
-		return refuse(reader, first, "behind '%YAML' a manifest begins with a line '---'", NULL);
+		return refuse(reader, first, "after its line '%YAML 1.2' a manifest must have a line '---'", NULL);
 	}
 	return 0;
 }
@@ -256,8 +256,8 @@ static int report_character(struct yaml_reader *reader) {
 		snprintf(text, sizeof(text), "the byte 0x%02X is not UTF-8", (unsigned char)reader->data[at]);
 		return refuse(reader, at, text, "save the file as UTF-8");
 	}
-	return refuse(reader, at, value == 0 ? "a NUL byte" : "a control character",
-	              value == 0 ? "a manifest is text" : "inside double quotes it can be written as \\e or \\x1b");
+	return refuse(reader, at, value == 0 ? "the manifest has a NUL byte here" : "the manifest has a control character here",
+	              value == 0 ? "a manifest is a text file" : "inside double quotes it can be written as \\e or \\x1b");
 }
 
 static int report_problem(struct yaml_reader *reader) {
@@ -328,7 +328,7 @@ static int add_alias(struct yaml_reader *reader, struct source_span span, const 
 	uint32_t number = map_get(&reader->anchors, name, strlen(name));
 	struct node *node = number != MAP_NONE ? reader->anchored[number] : NULL;
 	if (!node || node->is_open) {
-		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, span, node ? "the alias '*%s' stands inside what it names"
+		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, span, node ? "the alias '*%s' stands inside the value that it names"
 		                                                                    : "nothing above is named '&%s'", name);
 		if (!node) {
 			diagnostic_hint(diagnostic, "a value that starts with '*' must be quoted: '*%s'", name);
@@ -521,7 +521,7 @@ static int open_collection(struct yaml_reader *reader, const yaml_event_t *event
 	struct source_span span = span_of(&event->start_mark, NULL);
 	(void)check_tag(reader, event, tag, false);
 	if (reader->nframes >= MANIFEST_DEPTH) {
-		diagnostic_error(reader->diagnostics, span, "nested deeper than %d levels", MANIFEST_DEPTH);
+		diagnostic_error(reader->diagnostics, span, "the manifest is nested deeper than %d levels", MANIFEST_DEPTH);
 		return -1;
 	}
 	struct node *node = add_node(reader, span, is_list ? NODE_LIST : NODE_MAP, anchor);
@@ -542,7 +542,7 @@ static int check_rest(struct yaml_reader *reader, const yaml_event_t *end) {
 		at += strcspn(reader->data + at, "\n");
 	}
 	at = skip_blank_lines(reader, at, true);
-	return at < reader->len ? refuse(reader, at, "a second document: a manifest is one", NULL) : 0;
+	return at < reader->len ? refuse(reader, at, "a second document begins here, but a manifest is a single document", NULL) : 0;
 }
 
 // Returns 1 at the end of the document, 0 to go on, or -1.

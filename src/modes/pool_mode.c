@@ -84,7 +84,7 @@ static void answer_signals(struct client *client, int signal_fd) {
 static void give_up(const struct options *options, const struct client_event *event) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	if (event) {
-		pool_client_add_rank(&text, "no slot in time: ", options->pool.name, event);
+		pool_client_add_rank(&text, "the command got no slot in time: ", options->pool.name, event);
 	} else {
 		buf_printf(&text, "the server of pool %s does not answer", options->pool.name);
 	}
@@ -490,7 +490,7 @@ static void add_status(struct buf *out, const char *pool, bool is_json, const st
 	const char *at = report->text, *why = NULL; // `why`: the reason of the number of slots; NULL: the number is fixed
 	struct client_line line;
 	if (bounds.least < bounds.most) {
-		why = client_state(client)->why ? client_state(client)->why : "as at the beginning";
+		why = client_state(client)->why ? client_state(client)->why : "the number that the pool began with";
 	}
 	if (is_json) {
 		buf_printf(out, "{\"pool\":\"%s\",\"slots\":%u,", pool, slots);

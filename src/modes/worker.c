@@ -459,13 +459,13 @@ static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_
 	// a conversation about files is taken even while no job is taken, because earlier jobs need their files. The number of jobs is not checked: the
 	// dispatcher limits it, and its list of machines may give this worker another number of slots by now
 	const char *fault = NULL, *why = is_ending ? "the worker is ending" : job->has_files ? NULL
-		: is_late ? "its time is nearly over" : worker->is_braked ? "no job starts for now" : NULL;
+		: is_late ? "the worker's time is nearly over" : worker->is_braked ? "the worker starts no jobs for now" : NULL;
 	if (!why && !job->has_files && payload_read(&job->payload, bytes, n, &fault) != 0) {
 		why = fault;
 	} else if (!why && (!has_thread(worker) || (job->payload.has_input && (job->input_fd = wakeup_open()) < 0))) {
 		worker->next_gate_check = now_ns() + NS_PER_S;
-		set_brake(worker, "it has no thread or descriptor for a job");
-		why = "no job starts for now";
+		set_brake(worker, "the worker has no free thread or descriptor for a job");
+		why = "the worker starts no jobs for now";
 	}
 	if (why) {
 		worker_end_refuse(worker->end, job->number, why); // the worker ends only when the channel has no job left
@@ -483,7 +483,7 @@ static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_
 static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
 	struct remote_worker *worker = arg;
 	if (worker->base.len > 0 || worker->end->channel.njobs > 0 || n == 0 || bytes[n - 1] != '\0') {
-		channel_break(&worker->end->channel, "it has sent an environment that cannot be, or not before the jobs");
+		channel_break(&worker->end->channel, "the dispatcher has sent an environment twice, after a job, or without NUL at its end");
 		return;
 	}
 	buf_add(&worker->base, bytes, n);
@@ -547,7 +547,7 @@ static void read_connection(struct remote_worker *worker) {
 	if (n > 0) {
 		(void)channel_receive(&worker->end->channel, bytes, (size_t)n, now_ns());
 	} else if (n == 0 || errno != EAGAIN) {
-		channel_break(&worker->end->channel, n == 0 ? "it has gone" : strerror(errno));
+		channel_break(&worker->end->channel, n == 0 ? "the dispatcher has closed the connection" : strerror(errno));
 	}
 }
 
@@ -596,7 +596,7 @@ static uint64_t do_due(struct remote_worker *worker) {
 	bool is_greeted = worker->end->channel.is_greeted;
 	if (now >= worker->last_minute && !worker->said_bye) {
 		worker->said_bye = true;
-		channel_say(&worker->end->channel, FRAME_BYE, 0, 0, "its time is nearly over");
+		channel_say(&worker->end->channel, FRAME_BYE, 0, 0, "the worker's time is nearly over");
 	}
 	uint64_t due = time_earlier(channel_tick(&worker->end->channel, now), step_gate(worker, now));
 	mutex_unlock(&worker->lock);

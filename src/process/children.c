@@ -318,7 +318,7 @@ void children_note_stopped(struct children *children, const struct running_child
 	int got = waitid(P_PID, (id_t)running->pid, &info, WSTOPPED | WNOHANG | WNOWAIT);
 	bool stopped = got == 0 && info.si_pid != 0 && (info.si_status == SIGTTIN || info.si_status == SIGTTOU);
 	if (stopped && !atomic_exchange(&children->has_stopped, true)) {
-		diag_warn("stopped: %s: it uses the terminal, which it gets with --tty (SIG%s)", text_shows(running->config->label),
+		diag_warn("stopped: %s: it uses the terminal, which jobs have only with --tty (SIG%s)", text_shows(running->config->label),
 		          signal_name(info.si_status));
 	}
 }

@@ -78,7 +78,7 @@ static void read_available(struct memory *memory, uint64_t now) {
 		&& meminfo_find(buf_str(&text), "MemTotal:", &total);
 	int error = errno;
 	if (!known && !atomic_exchange(&memory->has_missed, true)) {
-		diag_warn("memory: no figures in '%s'%s%s; jobs do not wait for memory", memory->meminfo, error ? ": " : "",
+		diag_warn("memory: '%s' does not say how much is available%s%s; jobs do not wait for memory", memory->meminfo, error ? ": " : "",
 		          error ? strerror(error) : "");
 	}
 	if (known && memory->groups_root) {
@@ -251,7 +251,7 @@ static bool has_room(struct memory *memory, const struct memory_claim *claim, ui
 	uint64_t left = claim->bytes > 0 ? 0 : memory->total / OTHERS_PART, total = memory->total - left;
 	if (need_of(claim) > total && !atomic_exchange(&memory->has_exceeded, true)) {
 		mutex_unlock(&memory->lock);
-		diag_warn("memory: '%s' needs %s%s, and jobs can have %s; such jobs run alone", text_shows(claim->label), memory_show(need),
+		diag_warn("memory: '%s' needs %s%s, but all jobs together can have only %s; such jobs run alone", text_shows(claim->label), memory_show(need),
 		          claim->bytes > 0 ? "" : ", like other jobs of its batch", memory_show(total));
 		mutex_lock(&memory->lock);
 	}

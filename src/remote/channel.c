@@ -197,7 +197,7 @@ void channel_acknowledge(struct channel *channel, uint64_t number, size_t n) {
 
 const char *channel_receive_bytes(struct channel_job *job, size_t n) {
 	if (n > job->receive_window) {
-		return "it has sent more bytes of a job than it may";
+		return "the other side has sent more bytes of a job than it may";
 	}
 	job->receive_window -= n;
 	return NULL;
@@ -205,7 +205,7 @@ const char *channel_receive_bytes(struct channel_job *job, size_t n) {
 
 const char *channel_acknowledged(struct channel *channel, struct channel_job *job, uint64_t n) {
 	if (n > window_of(channel->self) - job->send_window) {
-		return "it has acknowledged more bytes of a job than were sent";
+		return "the other side has acknowledged more bytes of a job than were sent";
 	}
 	job->send_window += (size_t)n;
 	return NULL;
@@ -264,7 +264,7 @@ uint64_t channel_tick(struct channel *channel, uint64_t now) {
 	channel->has_sent = false;
 	uint64_t dead = channel->heard + CHANNEL_DEAD_NS;
 	if (now >= dead) {
-		channel_break(channel, is_greeted ? "it has been silent for a minute" : "no worker has answered for a minute");
+		channel_break(channel, is_greeted ? "the other side has been silent for a minute" : "no worker has answered for a minute");
 		return now;
 	}
 	uint64_t last = channel->heard > channel->pinged ? channel->heard : channel->pinged;

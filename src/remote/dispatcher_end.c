@@ -17,10 +17,10 @@ enum { NOISE_MOST = 64 * 1024 };
 
 static const char *on_hello(struct dispatcher_end *end, const struct wire_frame *frame) {
 	if (end->is_up || frame->numbers[1] == 0 || frame->numbers[1] > 1000000) {
-		return "its hello is invalid";
+		return "the worker has sent an invalid hello frame";
 	}
 	if (frame->numbers[0] != WIRE_VERSION) {
-		return "it is a worker of another fairpar, which does not speak version 2 of the protocol";
+		return "the worker is another version of fairpar, which does not speak version 2 of the protocol";
 	}
 	end->is_up = true;
 	end->calls.hello(end->arg, &(struct worker_hello){.slots = (unsigned)frame->numbers[1], .node = frame->payload});
@@ -36,7 +36,7 @@ static void leave(struct dispatcher_end *end, const char *why) {
 
 static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
 	if (job->is_running) {
-		return "it has refused a job that runs";
+		return "the worker has refused a job that runs";
 	}
 	struct channel_job gone = *job;
 	gone.is_unsent = true;
@@ -73,7 +73,7 @@ static const char *on_done(struct dispatcher_end *end, struct channel_job *job, 
 	const uint64_t *of = frame->numbers;
 	struct job_end how = {.error = {.error = 0}};
 	if (!can_be(of, job->is_running || job->has_files) || frame->size < 2 || (unsigned char)frame->payload[0] > SPAWN_CGROUP) {
-		return "it has sent an end of a job that cannot be";
+		return "the worker has sent an invalid end of a job";
 	}
 	how.result = (struct result){
 		.outcome = (enum outcome)of[1],
@@ -101,14 +101,14 @@ static const char *on_job_frame(struct dispatcher_end *end, struct channel_job *
 	switch ((int)frame->type) {
 	case FRAME_STARTED:
 		if (job->is_running) {
-			return "it has started a job twice";
+			return "the worker has started a job twice";
 		}
 		job->is_running = true;
 		end->calls.started(end->arg, job, frame->numbers[1], frame->numbers[2]);
 		return NULL;
 	case FRAME_OUT:
 		if (!job->is_running || frame->numbers[1] < 1 || frame->numbers[1] > 2) {
-			return "it has sent output of a job that has not begun, or of a stream that does not exist";
+			return "the worker has sent output of a job that has not begun, or of an unknown stream";
 		}
 		why = channel_receive_bytes(job, frame->size);
 		if (!why) {
@@ -120,7 +120,7 @@ static const char *on_job_frame(struct dispatcher_end *end, struct channel_job *
 	case FRAME_BACK: end->calls.back(end->arg, job); return NULL;
 	case FRAME_REFUSE: return on_refuse(end, job, frame);
 	case FRAME_DONE: return on_done(end, job, frame);
-	default: return "it has sent a frame that has no place here";
+	default: return "the worker has sent a frame that it may not send for this job";
 	}
 }
 
@@ -130,7 +130,7 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 		return on_hello(end, frame);
 	}
 	if (!end->is_up) {
-		return "its first frame is no hello";
+		return "the first frame of the worker is not a hello frame";
 	}
 	if (frame->type == FRAME_BYE) {
 		leave(end, frame->payload);
@@ -148,7 +148,7 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	if (!job && (frame->type == FRAME_WANT || frame->type == FRAME_BACK) && frame->numbers[0] <= end->channel.last) {
 		return NULL; // a fairpar has outlived its job
 	}
-	return job ? on_job_frame(end, job, frame) : "it speaks of a job that it does not have";
+	return job ? on_job_frame(end, job, frame) : "the worker has sent a frame for a job that it does not have";
 }
 
 // ---- the connection ----
@@ -181,7 +181,7 @@ static void send_program(struct dispatcher_end *end) {
 		end->program_installed = true;
 		greet(end);
 	} else if (!end->calls.program_requested || end->calls.program_requested(end->arg, buf_str(&rest), &why) != 0) {
-		channel_break(&end->channel, why.len > 0 ? buf_str(&why) : "it has no fairpar");
+		channel_break(&end->channel, why.len > 0 ? buf_str(&why) : "there is no fairpar on the machine");
 	}
 	end->program_requested = true;
 }
@@ -199,7 +199,7 @@ static size_t on_greeting(void *arg) {
 		send_program(end);
 	}
 	if (channel->in.len > NOISE_MOST) {
-		channel_break(channel, "it prints much, but it is not a fairpar worker");
+		channel_break(channel, "the machine prints much, but no fairpar worker answers");
 	}
 	return 0;
 }
@@ -265,7 +265,7 @@ uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now) {
 	}
 	end->idle_until = !end->is_leaving || channel->njobs > 0 ? UINT64_MAX : end->idle_until < gone ? end->idle_until : gone;
 	if (now >= end->idle_until) {
-		channel_break(channel, "it takes no more jobs, and has had none for a minute");
+		channel_break(channel, "the worker takes no more jobs, and has had none for a minute");
 		return now;
 	}
 	if (now >= end->goes) {

@@ -17,7 +17,7 @@ enum { WHY_MOST = 400, FAILED_MOST = 20 }; // bytes of `why`; failures that the 
 enum { LINKS_MOST = 40 };                  // how many links a path may lead through
 enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
-const char file_is_deep[] = "it is more than 512 directories deep";
+const char file_is_deep[] = "the directory is nested more than 512 levels deep";
 
 struct file_copy *file_copy_new(bool is_sender, const struct file_location *location) {
 	struct file_copy *copy = NEW(struct file_copy);
@@ -187,7 +187,7 @@ int file_copy_open_dir(struct file_copy *copy, bool makes) {
 }
 
 const char *file_copy_error(void) {
-	return errno == EXDEV ? "a link in its path leads through another link to a place outside: name that place itself" : strerror(errno);
+	return errno == EXDEV ? "a link in the path leads through another link to a place outside: write that place's path instead" : strerror(errno);
 }
 
 void file_copy_id(const struct stat *stat, char ret_id[FILE_ID_SIZE]) {
@@ -197,14 +197,14 @@ void file_copy_id(const struct stat *stat, char ret_id[FILE_ID_SIZE]) {
 const char *file_copy_take(struct file_copy *copy, const struct wire_frame *frame) {
 	if (frame->type == FRAME_ROOM) {
 		if (frame->numbers[1] > FILE_WINDOW - copy->window) {
-			return "it has acknowledged more bytes of a file than were sent";
+			return "the other side has acknowledged more bytes of a file than were sent";
 		}
 		copy->window += frame->numbers[1];
 		return NULL;
 	}
 	copy->heard += cost_of(frame);
 	if (copy->is_over) {
-		return "it has sent more of a file that was over";
+		return "the other side has sent a further frame of a file after its end";
 	}
 	if (frame->type == FRAME_FAIL) {
 		add_why(copy, frame->payload, frame->size);

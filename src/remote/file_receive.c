@@ -98,7 +98,7 @@ static void drop_file(struct file_copy *copy, int error) {
 
 static const char *on_bytes(struct file_copy *copy, const char *bytes, uint64_t n) {
 	if (!copy->in_file || n > INT64_MAX - copy->offset) {
-		return "it has sent bytes of a file that has not begun, or is too large";
+		return "the other side has sent bytes of a file that has not begun, or too many bytes";
 	}
 	size_t size = bytes ? (size_t)n : 0;
 	if (copy->fd >= 0 && pwrite_all(copy->fd, bytes, size, copy->offset) < size) {
@@ -130,7 +130,7 @@ static void end_file(struct file_copy *copy) {
 static void begin_dir(struct file_copy *copy, const char *name, mode_t mode) {
 	bool is_top = copy->levels.n == 0, is_deep = copy->levels.n >= LEVELS_MOST;
 	if (is_deep || make(copy, /* is_dir */ true, name, mode) != 0) {
-		const char *why = errno != ENOTDIR ? file_copy_error() : "a directory does not replace a file or a link: remove that, "
+		const char *why = errno != ENOTDIR ? file_copy_error() : "a directory does not replace a file or a link: remove the file or link, "
 		                                                         "or name each file below the link";
 		fail(copy, name, is_deep ? file_is_deep : why);
 		copy->skipped = 1;
@@ -160,7 +160,7 @@ static void end_dir(struct file_copy *copy) {
 static void make_link(struct file_copy *copy, const char *name, const char *target) {
 	int dir = dir_of(copy);
 	if (!link_stays_beneath(target, copy->levels.n - 1)) {
-		fail(copy, name, "it is a link that leads out of the directory");
+		fail(copy, name, "a link that leads out of the directory is not copied");
 	} else if (symlinkat(target, dir, copy->temp) != 0) {
 		fail(copy, name, strerror(errno));
 	} else if (renameat(dir, copy->temp, dir, name) != 0) {
@@ -192,10 +192,10 @@ static const char *on_entry(struct file_copy *copy, const struct wire_frame *fra
 	enum file_kind kind = (enum file_kind)frame->numbers[1];
 	bool is_top = copy->entries == 0;
 	if (copy->in_file || frame->numbers[1] >= FILE_KINDS || frame->numbers[4] >= 1000000000) {
-		return "it has sent an entry that cannot be";
+		return "the other side has sent an invalid entry frame";
 	}
 	if (is_top ? kind == FILE_LINK : !is_name(frame->payload, frame->size, kind == FILE_LINK)) {
-		return "it has sent a name of a file that cannot be";
+		return "the other side has sent an invalid name of a file";
 	}
 	FP_CLEANUP(free_later) char *text = xmemdup(frame->payload, frame->size);
 	const char *name = is_top ? copy->base : text;
@@ -250,7 +250,7 @@ const char *file_receive_take(struct file_copy *copy, const struct wire_frame *f
 	default: break;
 	}
 	if (frame->type != FRAME_NOTE || frame->numbers[1] != NOTE_SAME || copy->entries != 1) {
-		return "it has sent a frame that a receiver of files does not take";
+		return "the other side has sent a frame that is not allowed for the sender of a file";
 	}
 	file_receive_fini(copy);
 	copy->look = LOOK_SAME;

@@ -37,7 +37,7 @@ int file_route(struct file_route *ret_route, const char *path, enum file_item wa
 	const char *cut = find_cut(path, way), *name = path;
 	*route = (struct file_route){.is_absolute = path[0] == '/' && !cut};
 	if (path[0] == '\0') {
-		*ret_why = "it has no name";
+		*ret_why = "the name of the file is empty";
 		return -1;
 	}
 	if (cut) {
@@ -56,7 +56,7 @@ int file_route(struct file_route *ret_route, const char *path, enum file_item wa
 	} else {
 		buf_addc(&route->here, '.');
 	}
-	*ret_why = "'..' would lead out of the directory there";
+	*ret_why = "'..' in the name would lead out of the directory on the other machine";
 	return add_name(&route->name, name);
 }
 

@@ -15,7 +15,7 @@
 enum { GIVE_MOST = 256 * 1024, FRAME_MOST = WIRE_CHUNK_MOST + FILE_FRAME_COST };
 enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC };
 
-static const char strange[] = "it is neither a regular file nor a directory";
+static const char strange[] = "this is neither a regular file nor a directory";
 
 static void send_entry(struct file_copy *copy, enum file_kind kind, const struct stat *stat, const char *name, size_t n) {
 	char id[FILE_ID_SIZE];
@@ -141,7 +141,7 @@ static void send_link(struct file_copy *copy, int dir, const char *name, const s
 	if (!target) {
 		file_copy_fail(copy, 0, name, strerror(errno));
 	} else if (!link_stays_beneath(target, copy->levels.n - 1)) {
-		file_copy_fail(copy, 0, name, "it is a link that leads out of the directory");
+		file_copy_fail(copy, 0, name, "a link that leads out of the directory is not copied");
 	} else {
 		buf_printf(&text, "%s%c%s", name, 0, target);
 		send_entry(copy, FILE_LINK, stat, text.data, text.len);
@@ -246,7 +246,7 @@ const char *file_send_take(struct file_copy *copy, const struct wire_frame *fram
 		copy->is_over = true;
 		return NULL;
 	}
-	return "it has sent a frame that a sender of files does not take";
+	return "the other side has sent a frame that is not allowed for the receiver of a file";
 }
 
 // Makes the next step of the copy. Returns false if this step has to wait for the receiver.

@@ -21,7 +21,7 @@ void file_talk_fini(struct file_talk *talk) {
 
 const char *file_talk_post(struct file_talk *talk, const struct wire_frame *frame) {
 	if (talk->in.len > FILE_INBOX) {
-		return "it has sent more of a file than it may";
+		return "the other side has sent more of a file than it may";
 	}
 	wire_write(&talk->in, frame);
 	cond_signal(&talk->heard);
@@ -49,7 +49,7 @@ static const char *on_item(struct file_talk *talk, const struct wire_frame *fram
 	const char *dir = strings_next(&at, end, 1), *name = strings_next(&at, end, 1), *temp = strings_next(&at, end, 1);
 	const struct file_location location = {.dir = dir, .name = name, .temp = temp};
 	if (frame->numbers[1] >= FILE_ITEMS || (talk->copy && !talk->copy->is_over) || (!temp && frame->numbers[1] != ITEM_LAST)) {
-		return "it has named a file that cannot be, or before the last one is over";
+		return "the dispatcher has sent an invalid item frame, or one before the file before is complete";
 	}
 	file_copy_free(talk->copy);
 	talk->copy = NULL;
@@ -72,7 +72,7 @@ static const char *take(struct file_talk *talk, const struct wire_frame *frame) 
 	if (talk->copy) {
 		return file_copy_take(talk->copy, frame);
 	}
-	return frame->type == FRAME_ROOM ? NULL : "it speaks of a file that was not named";
+	return frame->type == FRAME_ROOM ? NULL : "the other side has sent a frame for a file, but no file is being copied";
 }
 
 // Takes all frames of `in`, and makes those that can be sent now. Returns NULL, or why a frame is not allowed.

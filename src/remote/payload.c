@@ -165,7 +165,7 @@ static const char *cut(char **at, char *end, char **ret_name, char **ret_value) 
 	}
 	*line_end = *blank = '\0';
 	if (!read_number(blank + 1, (uint64_t)(end - line_end - 1), &size) || line_end + 1 + size >= end || line_end[1 + size] != '\n') {
-		return "a field of the job has another size";
+		return "a field of the job does not have the size that is given for it";
 	}
 	*ret_name = *at;
 	*ret_value = line_end + 1;
@@ -183,7 +183,7 @@ int payload_read(struct payload *ret_payload, const char *bytes, size_t n, const
 		char *name, *value;
 		*ret_why = cut(&at, end, &name, &value);
 		if (!*ret_why && !set_field(ret_payload, name, value)) {
-			*ret_why = "a field of the job is not known, or has a value that cannot be";
+			*ret_why = "a field of the job is unknown, or has an invalid value";
 		}
 	}
 	if (!*ret_why && (!ret_payload->child.path || !ret_payload->argv.at)) {

@@ -54,7 +54,7 @@ static uint32_t crc_end(uint32_t crc, uint64_t n) {
 }
 
 static int cannot_read(const struct program_copy *copy, struct buf *ret_why) {
-	buf_printf(ret_why, "there is no fairpar there, and '%s' cannot be read: %s", text_shows(copy->path), strerror(errno));
+	buf_printf(ret_why, "there is no fairpar on the machine, and '%s' cannot be read: %s", text_shows(copy->path), strerror(errno));
 	return -1;
 }
 
@@ -63,12 +63,12 @@ int program_copy_open(struct program_copy *copy, const char *machine, struct buf
 	struct stat st;
 	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
 	if (copy->size == 0 || uname(&here) != 0) {
-		buf_adds(ret_why, "there is no fairpar there, and the one that runs here cannot be looked at");
+		buf_adds(ret_why, "there is no fairpar on the machine, and the file of this fairpar cannot be read");
 		return -1;
 	}
 	buf_printf(&own, "%s %s", here.sysname, here.machine);
 	if (strcmp(buf_str(&own), machine) != 0) {
-		buf_printf(ret_why, "there is no fairpar there, and the one here is for %s, not for %s", buf_str(&own), text_shows(machine));
+		buf_printf(ret_why, "there is no fairpar on the machine, and this fairpar is for %s, not for %s", buf_str(&own), text_shows(machine));
 		return -1;
 	}
 	if (copy->fd < 0) {

@@ -125,11 +125,11 @@ int slurm_nodes_read(struct slurm_nodes *nodes, const char *list, const char *cp
 	unsigned each = 0, times = 0;
 	bool is_short = false;
 	if (!read_list(nodes, list)) {
-		return error_text(ret_error, "$SLURM_JOB_NODELIST is '%s'", text_shows(list));
+		return error_text(ret_error, "$SLURM_JOB_NODELIST cannot be read as a list of nodes: '%s'", text_shows(list));
 	}
 	for (size_t i = 0; i < nodes->n; ++i) {
 		if (times == 0 && *rest && !read_cpus(&rest, &each, &times)) {
-			return error_text(ret_error, "$SLURM_JOB_CPUS_PER_NODE is '%s'", text_shows(cpus));
+			return error_text(ret_error, "$SLURM_JOB_CPUS_PER_NODE is not a list of numbers of CPUs: '%s'", text_shows(cpus));
 		}
 		is_short = is_short || times == 0;
 		times -= times > 0;

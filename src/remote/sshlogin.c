@@ -389,7 +389,7 @@ int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus
 	}
 	const char *braces = strstr(text, "{}");
 	if (!braces || strstr(braces + 2, "{}")) {
-		return error_text(ret_error, "--launch '%s' has to hold {} once: it stands for the worker's command line", text_shows(text));
+		return error_text(ret_error, "--launch '%s' must hold {} once: {} stands for the worker's command line", text_shows(text));
 	}
 	FP_CLEANUP(buf_fini) struct buf rest = BUF_INIT;
 	buf_add_until(&rest, text, "{}");
@@ -398,7 +398,7 @@ int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus
 		rest.data[--rest.len] = '\0';
 	}
 	if (rest.len == 0 || strpbrk(text, "\t\n")) {
-		return error_text(ret_error, "--launch '%s' has to be one line, and more than {}", text_shows(text));
+		return error_text(ret_error, "--launch '%s' must be one line, and have a command in front of {}", text_shows(text));
 	}
 	name = name ? name : rest.data;
 	struct sshlogin login = {.kind = SSHLOGIN_LAUNCH, .cpus = cpus, .name = xstrdup(name), .host = xstrdup(name), .command = xstrdup(text)};
@@ -514,7 +514,7 @@ int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *wo
 		return error_text(ret_error, "$FAIRPAR_REMOTE may have letters, digits and '_./+,:@%%-', not '%s'", text_shows(program));
 	}
 	if (is_launch && !program && !is_plain(worker->self)) {
-		return error_text(ret_error, "--launch cannot name this program, which is '%s': set $FAIRPAR_REMOTE", text_shows(worker->self));
+		return error_text(ret_error, "--launch cannot name this fairpar's path, '%s': set $FAIRPAR_REMOTE", text_shows(worker->self));
 	}
 	if (is_launch) {
 		buf_printf(words, "sh%c-c%cexec ", 0, 0);

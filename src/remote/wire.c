@@ -73,25 +73,25 @@ static const char *read_header(const char *line, const char *end, enum wire_send
 	uint64_t size = 0;
 	*ret_frame = (struct wire_frame){.type = find_type(line, end, &at)};
 	if (ret_frame->type == FRAME_TYPES) {
-		return "it has sent a frame that does not exist";
+		return "the other side has sent a frame of an unknown type";
 	}
 	const struct frame_kind *kind = &kinds[ret_frame->type];
 	if (!(kind->sender & sender)) {
-		return "it has sent a frame of the other side";
+		return "the other side has sent a frame that only this side sends";
 	}
 	for (unsigned i = 0, n = wire_numbers(ret_frame->type); i < n; ++i) {
 		if (!read_number(&at, end, &ret_frame->numbers[i])) {
-			return "it has sent a frame without one of its numbers";
+			return "the other side has sent a frame without one of its numbers";
 		}
 	}
 	if (kind->has_payload && !read_number(&at, end, &size)) {
-		return "it has sent a frame without its size";
+		return "the other side has sent a frame without its size";
 	}
 	if (at != end) {
-		return "it has sent a frame with more than belongs there";
+		return "the other side has sent a frame with text after its last number";
 	}
 	if (kind->has_payload && size > kind->most) {
-		return "it has sent a frame that is too large";
+		return "the other side has sent a frame that is too large";
 	}
 	ret_frame->size = (size_t)size;
 	return NULL;
@@ -101,7 +101,7 @@ enum wire_status wire_read(const char *bytes, size_t n, enum wire_sender sender,
                            const char **ret_why) {
 	const char *end = n > 0 ? memchr(bytes, '\n', n < WIRE_HEADER_MOST ? n : WIRE_HEADER_MOST) : NULL;
 	if (!end) {
-		*ret_why = "it has sent a line that is too long";
+		*ret_why = "the other side has sent a line that is too long";
 		return n < WIRE_HEADER_MOST ? WIRE_PART : WIRE_BAD;
 	}
 	*ret_why = read_header(bytes, end, sender, ret_frame);
@@ -116,7 +116,7 @@ enum wire_status wire_read(const char *bytes, size_t n, enum wire_sender sender,
 		ret_frame->payload = bytes + used;
 		used += ret_frame->size + 1;
 		if (bytes[used - 1] != '\n') {
-			*ret_why = "it has sent a payload of another size";
+			*ret_why = "the other side has sent a payload that does not end where its size says";
 			return WIRE_BAD;
 		}
 	}

@@ -11,7 +11,7 @@
 
 static const char *on_begin(struct worker_end *end, const struct wire_frame *frame) {
 	if (frame->numbers[0] <= end->channel.last) {
-		return "it has sent a job twice";
+		return "the dispatcher has sent a job twice";
 	}
 	struct channel_job *job = channel_add_job(&end->channel, frame->numbers[0]);
 	job->has_files = frame->type == FRAME_FILES;
@@ -23,13 +23,13 @@ static const char *on_begin(struct worker_end *end, const struct wire_frame *fra
 static const char *check_job_frame(struct worker_end *end, struct channel_job *job, const struct wire_frame *frame) {
 	bool was_ended = job->input_ended;
 	switch ((int)frame->type) {
-	case FRAME_IN: return was_ended ? "it has sent input of a job behind its end" : channel_receive_bytes(job, frame->size);
-	case FRAME_EOF: job->input_ended = true; return was_ended ? "it has ended the input of a job twice" : NULL;
+	case FRAME_IN: return was_ended ? "the dispatcher has sent input of a job after its end" : channel_receive_bytes(job, frame->size);
+	case FRAME_EOF: job->input_ended = true; return was_ended ? "the dispatcher has ended the input of a job twice" : NULL;
 	case FRAME_MORE: return channel_acknowledged(&end->channel, job, frame->numbers[1]);
 	case FRAME_LEND: return NULL;
-	case FRAME_STOP: return frame->numbers[1] >= STOP_HOWS ? "it wants to stop a job in a way that does not exist" : NULL;
-	case FRAME_SHUT: return frame->numbers[1] < 1 || frame->numbers[1] > 2 ? "it shuts a stream that does not exist" : NULL;
-	default: return "it has sent a frame that has no place here";
+	case FRAME_STOP: return frame->numbers[1] >= STOP_HOWS ? "the dispatcher stops a job in an unknown way" : NULL;
+	case FRAME_SHUT: return frame->numbers[1] < 1 || frame->numbers[1] > 2 ? "the dispatcher shuts an unknown stream" : NULL;
+	default: return "the dispatcher has sent a frame that it may not send for this job";
 	}
 }
 
@@ -48,7 +48,7 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	}
 	struct channel_job *job = channel_find_job(&end->channel, frame->numbers[0]);
 	if (!job) { // the job has ended, or there was no such job
-		return frame->numbers[0] <= end->channel.last ? NULL : "it speaks of a job that it has not sent";
+		return frame->numbers[0] <= end->channel.last ? NULL : "the dispatcher has sent a frame for a job that it has not sent";
 	}
 	const char *why = job->has_files && frame->type != FRAME_STOP ? NULL : check_job_frame(end, job, frame);
 	return why ? why : end->calls.frame(end->arg, job, frame);
@@ -63,8 +63,8 @@ static const char *check_greeting(const char *line, size_t n) {
 		return NULL;
 	}
 	return n >= strlen("fairpar-worker ") && memcmp(line, "fairpar-worker ", strlen("fairpar-worker ")) == 0
-		? "it is a fairpar that speaks another version of the protocol than this one, which speaks version 2"
-		: "it is not a fairpar: a worker is started by --sshlogin, --slurm or --launch";
+		? "the dispatcher is a fairpar that speaks another version of the protocol; this fairpar speaks version 2"
+		: "the dispatcher is not a fairpar: a worker is started by --sshlogin, --slurm or --launch";
 }
 
 static void send_hello(struct worker_end *end, const char *mark) {

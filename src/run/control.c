@@ -93,7 +93,7 @@ static void close_name(struct control *control) {
 
 // Adds a client with its request, or returns false if the frame is none. control_tick() answers it later, because nested_mutex() is held here.
 static bool take_over(void *arg, const struct frame *frame, const char *text, int fd) {
-	static const char many[] = "too many programs wait for its answer";
+	static const char many[] = "too many programs wait for an answer of the run";
 	struct control *control = arg;
 	if (!control_is_request(frame->type)) {
 		return false;

@@ -214,7 +214,7 @@ static int choose_temp_dir(struct run *run) {
 		return 0;
 	}
 	if (own) {
-		diag_warn("TMPDIR '%s': %s; taking /var/tmp", text_shows(own), strerror(errno));
+		diag_warn("TMPDIR '%s' cannot be used: %s; /var/tmp is used instead", text_shows(own), strerror(errno));
 		run->temp_dir = "/var/tmp";
 	}
 	if (access(run->temp_dir, W_OK | X_OK) != 0) {

@@ -58,7 +58,7 @@ static void warn_of_slots(const struct client *client, const struct pool_options
 	}
 	snprintf(wanted, sizeof(wanted), said.least < said.most ? "auto:%u-%u" : "%u", said.least, said.most);
 	snprintf(has, sizeof(has), found.least < found.most ? "auto:%u-%u" : "%u", found.least, found.most);
-	diag_warn("pool %s has %s slot%s already, not %s", pool->name, has, found.most == 1 ? "" : "s", wanted);
+	diag_warn("pool %s runs already, with %s slot%s, not with %s", pool->name, has, found.most == 1 ? "" : "s", wanted);
 }
 
 void pool_client_share_memory(const struct client *client, const char *pool, struct memory *memory) {

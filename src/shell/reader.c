@@ -140,7 +140,7 @@ static bool read_item(struct reader *r, unsigned position, struct word *word) {
 	item->word = r->word;
 	if (!item->is_number) {
 		bool is_mixed = (position & (POSITION_ESCAPED | POSITION_DOLLAR)) && (r->backticks > 1 || (r->backticks > 0 && kind == POSITION_DOCUMENT));
-		doubt(r, is_mixed, "a $ or a \\ before an item in so many quotes cannot be kept apart from it", "write $( ) for the backticks");
+		doubt(r, is_mixed, "in so many quotes a $ or a \\ cannot be kept apart from the item behind it", "write $( ) instead of backticks");
 		refuse(r, at, r->scope.ban);
 		refuse(r, at, r->doubt);
 	}
@@ -188,7 +188,7 @@ static struct scope enter_quotes(struct reader *r) {
 	r->nregions += 2;
 	set_region(r, r->nregions);
 	if (++r->depth > DEPTH_MAX) {
-		doubt(r, true, "the constructs are nested too deeply", "write a script");
+		doubt(r, true, "quotes and parentheses are nested too deeply", "put the command into a script");
 		r->at = r->len;
 	}
 	return saved;
@@ -210,7 +210,7 @@ static void leave(struct reader *r, struct scope saved) {
 // Goes on behind the byte that has to end a construct.
 static void expect(struct reader *r, char c) {
 	bool is_there = r->at < r->len && r->text[r->at] == c;
-	doubt(r, !is_there, "a quote or a parenthesis before it is not closed", "close it");
+	doubt(r, !is_there, "a quote or a parenthesis before the item is not closed", "close the quote or parenthesis");
 	r->at += is_there;
 }
 
@@ -230,7 +230,7 @@ static void skip_continuation(struct reader *r) {
 		--start;
 	}
 	bool goes_on = start > 0 && is_one_of(r->text[start - 1], start == r->at ? "$<>&|;({[#!?*@-" : "$") && !is_one_of(peek(r, 2), " \t\n");
-	doubt(r, goes_on, "a line goes on in the next in the middle of an operator or a name", "write it on one line");
+	doubt(r, goes_on, "an operator or a name is split over two lines", "write the operator or the name on one line");
 	r->at = r->at + 2 < r->len ? r->at + 2 : r->len;
 }
 
@@ -252,7 +252,7 @@ static bool read_arithmetic(struct reader *r, const char *closing) {
 	r->scope.needs = NEED_INTEGER;
 	while (!at_end(r) && ((c = r->text[r->at]) != *closing || nested > 0)) {
 		if (is_one_of(c, "'\"\\")) { // a subscript may have quotes: ${a["key"]}
-			doubt(r, *closing == ')' && !(c == '\\' && peek(r, 1) == '\n'), "shells do not agree about quotes in arithmetic", "leave them out");
+			doubt(r, *closing == ')' && !(c == '\\' && peek(r, 1) == '\n'), "shells do not agree about quotes in arithmetic", "leave the quotes out");
 			read_special(r, POSITION_PLAIN, NULL);
 		} else if (!read_item(r, POSITION_DOUBLE, NULL) && !read_special(r, POSITION_DOUBLE, NULL)) {
 			nested += *closing != '}' && c == opening;
@@ -347,7 +347,7 @@ static size_t unquote_backticks(struct reader *r, unsigned position, size_t end,
 	for (size_t i = r->at + 1; i < end; ++i) {
 		const char *next = r->text + i + 1;
 		bool drops = r->text[i] == '\\' && is_one_of(*next, position == POSITION_DOUBLE ? "$`\\\"" : "$`\\");
-		doubt(r, drops && next[0] == '\\' && next[1] == '\n', "a line goes on in the next, between backticks", "write $( )");
+		doubt(r, drops && next[0] == '\\' && next[1] == '\n', "backticks hold a \\ at the end of a line", "write $( ) instead of backticks");
 		i += drops;
 		map[n] = offset_of(r, i);
 		inner[n++] = r->text[i];
@@ -363,7 +363,7 @@ static void read_backticks(struct reader *r, unsigned position) {
 		end += r->text[end] == '\\' ? 2 : 1;
 	}
 	if (end >= r->len) {
-		doubt(r, true, "a ` before it is not closed", "close it, or write $( )");
+		doubt(r, true, "a ` before the item is not closed", "close it with another `, or write $( )");
 		r->at = r->len;
 		return;
 	}
@@ -416,7 +416,7 @@ static void read_parameter(struct reader *r, unsigned position) {
 	bool is_quoted = position == POSITION_DOUBLE || position == POSITION_DOCUMENT;
 	r->reading->is_intricate = true;
 	r->at += 2;
-	doubt(r, is_one_of(peek(r, 0), " \t\n|"), "some shells run what is in ${ }", "write $( )");
+	doubt(r, is_one_of(peek(r, 0), " \t\n|"), "some shells run the text in ${ } as a command", "write $( )");
 	r->at += is_one_of(peek(r, 0), "#!") && text_is_name(peek(r, 1));
 	if (skip_name(r) == 0 && is_one_of(peek(r, 0), "@*#?-$!")) {
 		++r->at;
@@ -433,7 +433,7 @@ static void read_parameter(struct reader *r, unsigned position) {
 		read_arithmetic(r, "}");
 	} else {
 		if (!is_one_of(op, "-=?+")) { // a name or a pattern follows, or a construct that only some shells have
-			r->scope.ban = (struct reason){"shells do not agree about quotes in this kind of ${…}", "take a replacement string such as {.}"};
+			r->scope.ban = (struct reason){"shells do not agree about quotes in this kind of ${…}", "use a replacement string such as {.}"};
 		}
 		r->at += is_one_of(op, "-=?+#%/^,") && !at_end(r);
 		read_operand(r, is_quoted ? position : POSITION_PLAIN, is_quoted);
@@ -515,7 +515,7 @@ static void read_group(struct reader *r, bool is_array) {
 	while (!at_end(r) && r->text[r->at] != ')') {
 		char c = r->text[r->at];
 		bool is_comment = c == '#' && (is_array || r->text[r->at - 1] == '(');
-		doubt(r, is_comment, "shells do not agree whether this # begins a comment", "quote it, or leave the comment out");
+		doubt(r, is_comment, "shells do not agree whether this # begins a comment", "quote the #, or leave the comment out");
 		if (c == '(') {
 			read_group(r, is_array);
 		} else if (is_comment || is_one_of(c, " \t\n;&|") || (is_one_of(c, "<>") && peek(r, 1) != '(')) {
@@ -583,7 +583,7 @@ static void read_word(struct reader *r, struct word *word) {
 static void read_comment(struct reader *r) {
 	for (; !at_end(r) && r->text[r->at] != '\n'; ++r->at) {
 		doubt(r, r->substitutions > 0 && strchr("()'\"`", r->text[r->at]), // strchr() finds the NUL of an item, too
-		      "shells do not agree where a $( ) ends that has this in a comment", "leave the comment out");
+		      "shells do not agree where a $( ) ends if a comment in it has a quote or a parenthesis", "leave the comment out");
 		if (read_item(r, POSITION_COMMENT, NULL)) {
 			--r->at;
 		}
@@ -619,7 +619,7 @@ static bool is_delimiter(struct reader *r, const struct document *document, size
 	}
 	at += document->len;
 	doubt(r, at < r->len && r->text[at] == ')' && r->substitutions > 0, "shells do not agree whether this line ends the here-document",
-	      "write the ) on a line of its own");
+	      "write the ) on the next line");
 	*ret_next = at < r->len ? at + 1 : at;
 	return at >= r->len || r->text[at] == '\n';
 }
@@ -646,7 +646,7 @@ static void read_literal(struct reader *r, const struct document *document, size
 static void read_expanding(struct reader *r, size_t end) {
 	++r->in_documents;
 	while (r->at < end && !r->reading->refusal) {
-		doubt(r, r->text[r->at] == '\\' && peek(r, 1) == '\n', "shells do not agree about a continued line in a here-document", "write one line");
+		doubt(r, r->text[r->at] == '\\' && peek(r, 1) == '\n', "shells disagree about a line that ends with \\ in a here-document", "join the lines");
 		if (!read_special(r, POSITION_DOCUMENT, NULL) && !read_item(r, POSITION_DOCUMENT, NULL)) {
 			++r->at;
 		}
@@ -667,8 +667,8 @@ static void read_document(struct reader *r, const struct document *document) {
 	if (!document->is_literal) {
 		read_expanding(r, end);
 	} else {
-		static const struct reason twice = {"what stands between backticks, and in a here-document within another, is read twice",
-		                                    "write $( ) for the backticks, and leave the inner delimiter without quotes"};
+		static const struct reason twice = {"text between backticks, and in a here-document within another, is read twice",
+		                                    "write $( ) instead of backticks, and the inner delimiter without quotes"};
 		r->scope.ban = r->map || r->in_documents > 0 ? twice : r->scope.ban;
 		read_literal(r, document, end);
 	}
@@ -753,7 +753,7 @@ static void read_command_word(struct reader *r, struct shell_command *command) {
 	r->scope = saved;
 	bool is_loop = word_is_in("for select foreach", command->first, strlen(command->first));
 	bool is_in = command->n == 2 && strcmp(command->first, "case") == 0 && is_word(&word, "in");
-	doubt(r, command->has_case && r->substitutions > 0 && is_word(&word, "in"), "a case here is not supported", "write it at the beginning of a command");
+	doubt(r, command->has_case && r->substitutions > 0 && is_word(&word, "in"), "case must be the first word here", "begin a command with case");
 	command->has_case = command->has_case || (command->n > 0 && is_word(&word, "case"));
 	if (r->at == word.start && !at_end(r)) {
 		++r->at; // skips a byte that cannot begin a word
@@ -779,7 +779,7 @@ static void read_open(struct reader *r, struct shell_command *command) {
 		r->at += empty_group(r);
 	} else {
 		skip_operator(r);
-		doubt(r, peek(r, 0) == '#' && !is_start, "shells do not agree whether this # begins a comment", "quote it, or leave the comment out");
+		doubt(r, peek(r, 0) == '#' && !is_start, "shells do not agree whether this # begins a comment", "quote the #, or leave the comment out");
 		read_list(r, ')');
 		mark(r, READ_OPERATOR);
 		expect(r, ')');
@@ -791,7 +791,7 @@ static void read_open(struct reader *r, struct shell_command *command) {
 // Reads one of ; & | ;; && || |&, a newline, or a ) that ends a pattern of case.
 static void read_operator(struct reader *r, struct shell_command *command) {
 	char c = r->text[r->at], next = peek(r, 1);
-	doubt(r, c == ')' && command->ncases == 0, "nothing opened the ) before it", "quote it");
+	doubt(r, c == ')' && command->ncases == 0, "nothing opens the ) before the item", "quote the )");
 	doubt(r, c == ')' && r->substitutions > 0, "some shells end the $( ) at the ) of this case's pattern", "open the pattern, too: (PATTERN)");
 	note_bash(r, c == '|' && next == '&', r->at, "|&");
 	skip_operator(r);
@@ -800,7 +800,7 @@ static void read_operator(struct reader *r, struct shell_command *command) {
 	}
 	begin_command(command);
 	for (unsigned i = 0, n = r->ndocuments; c == '\n' && i < n; ++i) {
-		doubt(r, n > 1 && r->in_documents > 0, "two here-documents within another one are not supported", "write a script");
+		doubt(r, n > 1 && r->in_documents > 0, "two here-documents within another one are not supported", "put the command into a script");
 		struct document document = r->documents[i];
 		r->ndocuments = 0;
 		read_document(r, &document);
@@ -830,7 +830,7 @@ static void read_list(struct reader *r, char end) {
 			read_command_word(r, &command);
 		}
 	}
-	doubt(r, r->ndocuments > 0 && (r->substitutions > 0 || r->backticks > 0), "a here-document begins in the last line of a $( )", "end that line first");
+	doubt(r, r->ndocuments > 0 && (r->substitutions > 0 || r->backticks > 0), "a $( ) ends before its here-document", "write the ) after the document");
 }
 
 void reader_read(struct reading *reading) {
@@ -838,7 +838,7 @@ void reader_read(struct reading *reading) {
 	read_list(&r, '\0');
 	set_region(&r, 0);
 	if (r.next < reading->nitems) { // the reader has not come to this item
-		doubt(&r, true, "the text before it cannot be parsed", "write a script");
+		doubt(&r, true, "the text before the item cannot be parsed", "put the command into a script");
 		refuse(&r, reading->items[r.next].at, r.doubt);
 	}
 }

@@ -186,7 +186,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	session->since = now;
 	session->client = lease_join(all->table, &config, session, now);
 	if (lease_is_too_deep(session->client)) {
-		return refuse(session, "too many fairpars run below each other");
+		return refuse(session, "too many fairpars run nested, each in a job of another");
 	}
 	session->pid = hello.pid;
 	session->shows_rank = hello.flags & HELLO_SHOWS_RANK;

@@ -155,7 +155,7 @@ void auto_slots_set(struct auto_slots *auto_slots, unsigned slots, const char *w
 	unsigned most = auto_slots->run->slots_bounds.most;
 	slots = slots < most ? slots : most;
 	if (slots != auto_slots->slots) {
-		note_slots(auto_slots, slots, why ? why : "begun anew");
+		note_slots(auto_slots, slots, why ? why : "the number of a new server of the pool");
 	}
 }
 
@@ -185,7 +185,7 @@ void auto_slots_show(const struct auto_slots *auto_slots) {
 	const struct run_stats *stats = publish_stats(auto_slots->run); // without the lock, as only this thread publishes changes of the slots
 	const struct stats_slots *last = stats->nchanges > 0 ? &stats->changes[stats->nchanges - 1] : NULL;
 	diag_note("slots: %u for %.1fs: %s", auto_slots->slots, (double)(now_ns() - (last ? last->at : auto_slots->run->start)) / 1e9,
-	          last && last->why ? last->why : "as at the beginning");
+	          last && last->why ? last->why : "since the start, or after more than 10000 changes");
 }
 
 // Begins to sample again after a rest: discards what was counted and sampled before the rest.

@@ -287,8 +287,8 @@ char *job_spec_shell(const char *shell, bool has_items, const char **ret_error) 
 	char *chosen = has_items ? shell_choose(name) : path ? xstrdup(path) : NULL;
 	if (!chosen) {
 		*ret_error = errno == ENOTSUP ? "items are quoted for a Bourne shell; take sh, bash, dash, ksh, zsh or another one, or none"
-			: errno == EMULTIHOP ? "it is many programs, told apart by the name that they are called by: name a link to it that is "
-		                               "called ash" : strerror(errno);
+			: errno == EMULTIHOP ? "this file is many programs, and its name says which one runs: make a link that is "
+		                               "called ash, and name the link" : strerror(errno);
 	}
 	return chosen;
 }

@@ -83,8 +83,8 @@ static const char not_asked[] = ""; // no server was asked: the job ran on anoth
 
 static const char *const unfit_texts[] = { // by enum warm_unfit
 	[WARM_FIT] = NULL,
-	[WARM_HAS_THREADS] = "it starts threads before main()",
-	[WARM_HAS_FDS] = "it opens files before main()",
+	[WARM_HAS_THREADS] = "the shell starts threads before main()",
+	[WARM_HAS_FDS] = "the shell opens files before main()",
 	[WARM_NO_TABLE] = "there is no memory for a server",
 	[WARM_NO_TID_ADDRESS] = "the kernel has no PR_GET_TID_ADDRESS",
 	[WARM_NO_LAYOUT] = "the kernel has no PR_SET_MM_MAP",
@@ -184,7 +184,7 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 	    && setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) == 0) {
 		server->socket = ends[0];
 		ends[0] = -1;
-		*ret_why = spawn_server(server, job, ends[1], object) == 0 ? NULL : "it cannot be started";
+		*ret_why = spawn_server(server, job, ends[1], object) == 0 ? NULL : "the shell cannot be started";
 	}
 	fd_close(&ends[0]);
 	fd_close(&ends[1]);
@@ -195,14 +195,14 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 	}
 	if (!*ret_why) {
 		bool answers = read_reply(server, &reply) && reply.kind == WARM_READY && (uint32_t)reply.value <= WARM_NO_LAYOUT;
-		*ret_why = answers ? unfit_texts[reply.value] : "its server does not answer";
+		*ret_why = answers ? unfit_texts[reply.value] : "the server of the shell does not answer";
 	}
 	// a wrapper without __libc_start_main() may have executed another shell, which then answers, but must not be cloned
 	char exe[32];
 	struct stat meant, answers;
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)server->pid);
 	if (!*ret_why && (stat(job->path, &meant) != 0 || stat(exe, &answers) != 0 || meant.st_dev != answers.st_dev || meant.st_ino != answers.st_ino)) {
-		*ret_why = "it executes another shell";
+		*ret_why = "the shell executes another shell";
 	}
 	if (*ret_why) {
 		server_close(&server);
@@ -247,10 +247,10 @@ static pid_t await_start(const struct warm_server *server, const struct spawn_co
 // Returns the reason why a server did not start a job.
 static const char *failure_text(int error) {
 	switch (error) {
-	case EMSGSIZE:             return "its arguments and environment are too long";
-	case ECHILD: case EPIPE:   return "its server has died";
-	case EPERM: case ENOSYS:   return "the system does not let it be cloned";
-	default:                   return "no room for a process, or no memory";
+	case EMSGSIZE:             return "the arguments and environment of the job are too long";
+	case ECHILD: case EPIPE:   return "the server of the shell has died";
+	case EPERM: case ENOSYS:   return "the system does not let the shell be cloned";
+	default:                   return "there is no room for a process, or no memory";
 	}
 }
 
@@ -282,7 +282,7 @@ static pid_t server_start(struct warm_server *server, const struct spawn_config 
 	const char *cwd = job->context->cwd;
 	FP_CLEANUP(fd_close) int dir = cwd ? open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (cwd && (dir < 0 || faccessat(dir, ".", X_OK, AT_EACCESS) != 0)) {
-		*ret_why = "its directory cannot be entered";
+		*ret_why = "the directory of the job cannot be entered";
 		return 0;
 	}
 	if (!build_request(server, job)) {
@@ -326,7 +326,7 @@ static const char *refuse_elf(int fd) {
 	ElfW(Ehdr) header, own;
 	memcpy(&own, server_so, sizeof(own));
 	if (pread_all(fd, &header, sizeof(header), 0) != sizeof(header) || memcmp(header.e_ident, own.e_ident, EI_DATA + 1) != 0) {
-		return "script, or a program for another machine";
+		return "the shell is a script, or a program for another machine";
 	}
 	for (unsigned i = 0; i < header.e_phnum; ++i) {
 		ElfW(Phdr) part;
@@ -334,7 +334,7 @@ static const char *refuse_elf(int fd) {
 			return NULL;
 		}
 	}
-	return "static program";
+	return "the shell is a static program";
 }
 
 const char *fitness_refusal(const char *path) {
@@ -342,19 +342,19 @@ const char *fitness_refusal(const char *path) {
 		return "this fairpar was built without warm shells";
 	}
 	FP_CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return fd < 0 ? "its file cannot be read" : refuse_elf(fd);
+	return fd < 0 ? "the file of the shell cannot be read" : refuse_elf(fd);
 }
 
 const char *fitness_refusal_env(char *const *env) {
 	for (; *env; ++env) {
 		if (strncmp(*env, "LD_", 3) == 0) {
-			return "its environment has LD_*";
+			return "the environment of the job has LD_*";
 		}
 		if (strncmp(*env, "GLIBC_TUNABLES=", 15) == 0) {
-			return "its environment has GLIBC_TUNABLES";
+			return "the environment of the job has GLIBC_TUNABLES";
 		}
 		if (strncmp(*env, "MALLOC_", 7) == 0) {
-			return "its environment has MALLOC_*";
+			return "the environment of the job has MALLOC_*";
 		}
 	}
 	return NULL;
@@ -433,7 +433,7 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 	}
 	struct stat st;
 	if (stat(shell->path, &st) != 0) {
-		return "its file is gone";
+		return "the file of the shell is gone";
 	}
 	const struct stat *was = &shell->file;
 	if (shell->server && (st.st_dev != was->st_dev || st.st_ino != was->st_ino || st.st_size != was->st_size
@@ -465,8 +465,8 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 // The function of warm.starter: starts the job as a clone, or by spawn().
 static pid_t start(void *arg, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error) {
 	struct warm *warm = arg;
-	warm->why = warm->guardian->table_fd < 0 ? "there is no guardian" : job->path[0] != '/' ? "the path of its shell is relative"
-		: job->foreground ? "it has the terminal" : job->cgroup_fd >= 0 ? "it has a cgroup" : fitness_refusal_env(job->env);
+	warm->why = warm->guardian->table_fd < 0 ? "there is no guardian" : job->path[0] != '/' ? "the path of the shell is relative"
+		: job->foreground ? "the job has the terminal" : job->cgroup_fd >= 0 ? "the job has a cgroup" : fitness_refusal_env(job->env);
 	struct warm_shell *shell = warm->why ? NULL : find_shell(warm, job);
 	warm->why = shell ? refuse_shell(warm, shell, job) : warm->why;
 	if (warm->why) {

@@ -186,7 +186,7 @@ static void test_damage(void) {
 		{"{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"a\",\"batch_b64\":\"====\"}\n",
 		 "\"batch_b64\" is no base64"},
 		{"{\"v\":1,\"ev\":\"job_end\",\"t\":1,\"job\":\"a#1\",\"batch\":\"a\",\"status\":\"fine\"}\n",
-		 "\"status\" is a word that is not known"},
+		 "\"status\" has an unknown value"},
 		{"{\"v\":1,\"ev\":\"job_start\",\"t\":1,\"job\":\"a#1\",\"batch\":\"a\",\"slot\":4000000000}\n",
 		 "\"slot\" is not a whole number from 0 to 1000000"},
 		{"{\"v\":1,\"ev\":\"job_start\",\"t\":1,\"job\":\"a#1\",\"batch\":\"a\",\"args\":[\"a\\u0000b\"]}\n",
@@ -221,7 +221,7 @@ static void test_nuls(void) {
 		check_equal(read_bytes(log.data, log.len), 0);
 		check_string(buf_str(&told), "0@0 01RUN 4\n1@1000000 z -1\n");
 		check_string(buf_str(&messages), place == 0
-			? "x.jsonl:2: warning: 1 line is damaged, and what cannot be read is left out: NUL bytes\n"
+			? "x.jsonl:2: warning: 1 line is damaged, and what cannot be read is left out: the line has NUL bytes\n"
 			: "x.jsonl:2: warning: 1 line is damaged, and what cannot be read is left out: the line is longer than 64 MiB\n");
 	}
 	buf_fini(&log);
@@ -260,7 +260,7 @@ static void test_pipe(void) {
 	check_string(buf_str(&told), "0@0 01RUN 4\n1@1000000 a -1\n");
 	check_equal(read_pipe(HEAD HEAD), -1);
 	check_string(buf_str(&messages),
-	             "-:2: error: a second run begins here, and the last run can be found only in a file\n");
+	             "-:2: error: a second run begins here: if a log has several runs, it must be read from a file, not from a pipe\n");
 }
 
 // Each text with whether it is JSON, by RFC 8259.

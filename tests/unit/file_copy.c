@@ -300,7 +300,7 @@ static void test_too_deep(void) {
 	close(at);
 	struct file_copy *sender = open_end(true, "from", "./top"), *receiver = open_end(false, "to", "./top");
 	run(sender, receiver);
-	check(strstr(buf_str(&sender->why), "more than 512 directories deep") && strstr(buf_str(&receiver->why), "deep"));
+	check(strstr(buf_str(&sender->why), "more than 512 levels deep") && strstr(buf_str(&receiver->why), "deep"));
 	file_copy_free(sender);
 	file_copy_free(receiver);
 }
@@ -327,7 +327,7 @@ static void test_named_link(void) {
 	// in the place of a directory it is not
 	check(symlink("../far", "to/dir") == 0 && mkdir("from/dir", 0777) == 0);
 	put("from/dir/g", "g");
-	check_equal(copy("./dir", "a directory does not replace a file or a link: remove that, or name each file below the link"), LOOK_NOT_YET);
+	check_equal(copy("./dir", "a directory does not replace a file or a link: remove the file or link, or name each file below the link"), LOOK_NOT_YET);
 	check_none("far/g");
 }
 
@@ -335,15 +335,15 @@ static void test_strange(void) {
 	begin();
 	copy("./none", "No such file or directory");
 	check(mkfifo("from/fifo", 0666) == 0);
-	copy("./fifo", "it is neither a regular file nor a directory");
-	copy_as(&(struct way){"/dev", "./null", "to", "./null"}, "it is neither a regular file nor a directory");
+	copy("./fifo", "this is neither a regular file nor a directory");
+	copy_as(&(struct way){"/dev", "./null", "to", "./null"}, "this is neither a regular file nor a directory");
 	check_none("to");
 	check(mkdir("from/d", 0777) == 0 && mkfifo("from/d/fifo", 0666) == 0 && symlink("/etc", "from/d/out") == 0);
 	put("from/d/a", "a");
 	struct file_copy *sender = open_end(true, "from", "./d"), *receiver = open_end(false, "to", "./d");
 	run(sender, receiver);
 	check_string(buf_str(&sender->why), buf_str(&receiver->why));
-	check(strstr(buf_str(&sender->why), "'d/fifo': it is neither a regular file") && strstr(buf_str(&sender->why), "'d/out': it is a link that leads out"));
+	check(strstr(buf_str(&sender->why), "'d/fifo': this is neither a regular file") && strstr(buf_str(&sender->why), "'d/out': a link that leads out"));
 	file_copy_free(sender);
 	file_copy_free(receiver);
 	check_text("to/d/a", "a"); // the rest comes
@@ -542,7 +542,7 @@ static void test_links_in_trees(void) {
 	}
 }
 
-static const char leads_out[] = "a link in its path leads through another link to a place outside: name that place itself";
+static const char leads_out[] = "a link in the path leads through another link to a place outside: write that place's path instead";
 
 // Which links in the path of a name are followed: those of the user, and through one that may have come with a tree none that leads out of it.
 static void test_links_in_paths(void) {

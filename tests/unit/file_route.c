@@ -21,7 +21,7 @@ static void check_route(enum file_item way, const char *path, const char *expect
 
 #define GOES(path, expected) check_route(ITEM_GOES, path, expected)
 #define COMES(path, expected) check_route(ITEM_COMES, path, expected)
-#define OUT "'..' would lead out of the directory there"
+#define OUT "'..' in the name would lead out of the directory on the other machine"
 
 static void test_both(void) {
 	for (enum file_item way = ITEM_GOES; way <= ITEM_COMES; ++way) {
@@ -51,7 +51,7 @@ static void test_cut(void) {
 }
 
 static void test_refused(void) {
-	GOES("", "it has no name");
+	GOES("", "the name of the file is empty");
 	GOES("..", OUT);
 	GOES("../foo", OUT);
 	COMES("foo/../../bar", OUT);

@@ -120,12 +120,12 @@ static void test_bytes(void) {
 	static const char nul[] = "version: 1\nbatches: {a: {run: a\0b}}\n";
 	check_string(told(utf16le, sizeof(utf16le)), "m.yaml:1:1: error: the file is UTF-16");
 	check_string(told(utf16be, sizeof(utf16be)), "m.yaml:1:1: error: the file is UTF-16");
-	check_string(told(nul, sizeof(nul) - 1), "m.yaml:2:21: error: a NUL byte");
+	check_string(told(nul, sizeof(nul) - 1), "m.yaml:2:21: error: the manifest has a NUL byte here");
 	check_string(told_of("version: 1\nx: gr\xF6\xDF\n"), "m.yaml:2:6: error: the byte 0xF6 is not UTF-8");
 	check_string(told_of("x: \xC3"), "m.yaml:1:4: error: the byte 0xC3 is not UTF-8");
-	check_string(told_of("x: \x1B[1m\n"), "m.yaml:1:4: error: a control character");
+	check_string(told_of("x: \x1B[1m\n"), "m.yaml:1:4: error: the manifest has a control character here");
 	check_string(told_of("version: 1\rbatches: {a: {run: b}}\r"), ""); // YAML 1.1 §5.4: it ends a line
-	check_string(told_of("x: 1\n\xEF\xBB\xBFy: 2\n"), "m.yaml:2:1: error: a byte order mark inside the file");
+	check_string(told_of("x: 1\n\xEF\xBB\xBFy: 2\n"), "m.yaml:2:1: error: a byte order mark may stand only at the beginning of the file");
 	check_string(told_of("\xEF\xBB\xBFversoin: 1\n"), "m.yaml:1:1: error: unknown key 'versoin' at the top");
 	check_string(told_of("version: 1\r\nbatches:\r\n  a:\r\n    rnu: x\r\n"), "m.yaml:4:5: error: unknown key 'rnu' in batch 'a'");
 	check_string(told_of("version: 1\nx\xC2\x85y: 2\n"), "m.yaml:2:1: error: a line that is neither 'key: value' nor '- item'");
@@ -395,7 +395,7 @@ static void test_sources(void) {
 	struct buf messages = BUF_INIT;
 	const char *text = "version: 1\nbatches: {a: {run: 'x {}', args_from: {stdin: true}}}\n";
 	check(!manifest_parse("-", text, strlen(text), &messages));
-	check(strstr(buf_str(&messages), ": error: stdin is the manifest itself\n"));
+	check(strstr(buf_str(&messages), ": error: stdin is the manifest itself, so no batch can read items from it\n"));
 	buf_fini(&messages);
 }
 
@@ -638,12 +638,12 @@ static void test_deep(void) {
 	for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); ++i) {
 		buf_adds(&buf, i < 2 ? "x-a: " : "");
 		repeat(&buf, openings[i], 100000);
-		check_bomb(&buf, "nested deeper than 64 levels");
+		check_bomb(&buf, "the manifest is nested deeper than 64 levels");
 	}
 	for (int i = 0; i < 3000; ++i) {
 		buf_printf(&buf, "%*sa:\n", i, "");
 	}
-	check_bomb(&buf, "nested deeper than 64 levels");
+	check_bomb(&buf, "the manifest is nested deeper than 64 levels");
 	buf_fini(&buf);
 }
 
@@ -658,7 +658,7 @@ static void test_laughs(void) {
 	manifest_free(parse(buf_str(&buf))); // nobody looks at it
 	buf.len = len;
 	buf_adds(&buf, "batches: {a: {run: 'x {}', args: *z}}\n");
-	check_bomb(&buf, "more than 1000000 values, counting each alias");
+	check_bomb(&buf, "the manifest has more than 1000000 values, if each alias counts as what it stands for");
 	buf_adds(&buf, "version: 1\nx-a: &a {k0: 1}\n");
 	for (char c = 'b'; c <= 'z'; ++c) {
 		buf_printf(&buf, "x-%c: &%c {<<: [*%c,*%c,*%c,*%c]}\n", c, c, c - 1, c - 1, c - 1, c - 1);
@@ -673,7 +673,7 @@ static void test_aliases(void) {
 	buf_adds(&buf, "version: 1\nx-a: &a [x, x, x, x, x, x, x, x, x, x]\nbatches:\n  a: {run: 'x {}', args: [");
 	repeat(&buf, "*a,", 350000); // a megabyte
 	buf_adds(&buf, "]}\n");
-	check_bomb(&buf, "more than 1000000 values, counting each alias");
+	check_bomb(&buf, "the manifest has more than 1000000 values, if each alias counts as what it stands for");
 	buf_adds(&buf, "version: 1\nx-a: &a x\nbatches:\n  a: {run: 'x {}', args: [");
 	repeat(&buf, "*a,", 1000001);
 	buf_adds(&buf, "]}\n");
@@ -684,7 +684,7 @@ static void test_aliases(void) {
 	for (int i = 0; i < 1000; ++i) {
 		buf_printf(&buf, "  b%d: {run: 'x {}', args: *a}\n", i);
 	}
-	check_bomb(&buf, "more than 1000000 values, counting each alias");
+	check_bomb(&buf, "the manifest has more than 1000000 values, if each alias counts as what it stands for");
 	// a merge of a large mapping, again and again
 	buf_adds(&buf, "version: 1\nx-a: &a {");
 	for (int i = 0; i < 1000; ++i) {
@@ -711,13 +711,13 @@ static void test_long_texts(void) {
 	buf_adds(&buf, "x'\nbatches:\n  a: {commands: [");
 	repeat(&buf, "*a,", 300000);
 	buf_adds(&buf, "]}\n");
-	check_bomb(&buf, "more than 1000000 values, counting each alias");
+	check_bomb(&buf, "the manifest has more than 1000000 values, if each alias counts as what it stands for");
 	buf_adds(&buf, "version: 1\nx-a: &a '");
 	repeat(&buf, "9", 5000000);
 	buf_adds(&buf, "'\nbatches:\n  a: {commands: [");
 	repeat(&buf, "{run: x, timeout: *a},", 100000);
 	buf_adds(&buf, "]}\n");
-	check_bomb(&buf, "more than 1000000 values, counting each alias");
+	check_bomb(&buf, "the manifest has more than 1000000 values, if each alias counts as what it stands for");
 	buf_adds(&buf, "version: 1\n? ");
 	repeat(&buf, "k", 2000);
 	buf_adds(&buf, "\n: x\nbatches: {a: {run: x}}\n");

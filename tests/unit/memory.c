@@ -392,7 +392,7 @@ static void test_more_than_there_is(void) {
 	job_end(&two);
 	const char *said = world_said();
 	check_equal(count(said, "\n"), 1);
-	check_equal(count(said, "fairpar: warning: memory: 'thejob' needs 1.953G, and jobs can have 1000M; "
+	check_equal(count(said, "fairpar: warning: memory: 'thejob' needs 1.953G, but all jobs together can have only 1000M; "
 	                        "such jobs run alone\n"), 1);
 	world_close();
 }
@@ -435,7 +435,7 @@ static void test_no_figures(void) {
 	check_equal(unlink(in_place("meminfo")), 0);
 	check_equal(job_run(20 * MB, "exit 3").exit_code, 3);
 	check_equal(job_run(20 * MB, "exit 3").exit_code, 3);
-	check_equal(count(world_said(), "warning: memory: no figures in '"), 1);
+	check_equal(count(world_said(), "meminfo' does not say how much is available"), 1);
 	world_close();
 }
 

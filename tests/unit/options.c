@@ -207,7 +207,7 @@ static void test_round_robin(void) {
 	check(o.round_robin && o.records == 3);
 	RUNS("--round", "--fifo", "cat");
 	check(o.round_robin && o.cat && o.pipe == PIPE_STREAM);
-	REFUSED("--round-robin needs --pipe: it deals out blocks of data", "--round", "x");
+	REFUSED("--round-robin needs --pipe: it deals out the blocks of --pipe", "--round", "x");
 	REFUSED("--retries cannot be combined with --round-robin: a job cannot get data again that it has read", "--pipe",
 	        "--round", "--retries", "2", "cat");
 	REFUSED("--round-robin cannot be combined with --pipe-part: use --pipe < FILE", "--pipe-part", "-a",
@@ -272,9 +272,9 @@ static void test_machines(void) {
 	REFUSED("no machine is in the group 'g' of --sshlogin", "-S", "a,@g", "x");
 	REFUSED("--sshloginfile cannot read '/proc/no'", "--slf", "/proc/no", "x");
 	REFUSED("stdin can be read only once", "--slf", "-", "-a", "-", "x");
-	REFUSED("--launch 'flux' has to hold {} once", "--launch", "flux", "x");
+	REFUSED("--launch 'flux' must hold {} once", "--launch", "flux", "x");
 	REFUSED("--jobs cannot be combined with --sshlogin: machines have a fixed number of slots", "-S", "a", "-j", "auto", "x");
-	REFUSED("--pool cannot be combined with --sshlogin: its slots are those of this machine", "--slf", "/dev/null", "-Sa", "--pool", "x");
+	REFUSED("--pool cannot be combined with --sshlogin: slots of a pool or a jobserver are slots of this machine", "--slf", "/dev/null", "-Sa", "--pool", "x");
 	REFUSED("--cat cannot be combined with --sshlogin", "-Sa", "--pipe", "--cat", "x");
 	REFUSED("--tty cannot be combined with --sshlogin", "-Sa", "--tty", "x");
 	RUNS("-S", "a", "--tf", "{}.in", "--transferfile", "lib", "--transfer", "--return", "{}.out", "--trc", "{.}.log", "--bf", "/", "x");
@@ -283,8 +283,8 @@ static void test_machines(void) {
 	check_string(o.returned[1], "{.}.log");
 	RUNS("--transferfile", "{}", "--return", "{}.out", "--cleanup", "--basefile", "none", "x"); // as in GNU parallel: there is no other machine
 	REFUSED("--basefile '/proc/no': No such file or directory", "-S", "a", "--basefile", "/proc/no", "x");
-	REFUSED("--basefile '../x': '..' would lead out", "-S", "a", "--basefile", "../x", "x");
-	REFUSED("--return cannot be combined with --then: its steps may run on other machines", "-S", "a", "--return", "y", "--then", "z", "x");
+	REFUSED("--basefile '../x': '..' in the name would lead out", "-S", "a", "--basefile", "../x", "x");
+	REFUSED("--return cannot be combined with --then: a step may run on another machine", "-S", "a", "--return", "y", "--then", "z", "x");
 	RUNS("--slurm=-p short -c2", "--slurm-pilots=3", "x");
 	check_equal(o.hosts.n, 3);
 	check(o.hosts.logins[0].is_pilot && o.hosts.logins[0].cpus == 2);

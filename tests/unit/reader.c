@@ -97,7 +97,7 @@ static void test_refusals(void) {
 	static const struct example examples[] = {
 		{.command = "make >&@", .refusal = "expands twice"},
 		{.command = "echo \"$(case x in x) echo @;; esac)\"", .refusal = "some shells end the $( )"},
-		{.command = "echo \"$(coproc C case x in x) echo '@';; esac)\"", .refusal = "a case here is not supported"},
+		{.command = "echo \"$(coproc C case x in x) echo '@';; esac)\"", .refusal = "case must be the first word here"},
 		{.command = "echo \"$(time -p case x in x) echo '@';; esac)\"", .refusal = "some shells end the $( )"},
 		{.command = "echo \"$(for x (a) case x in x) echo '@';; esac)\"", .refusal = "some shells end the $( )"},
 		{.command = "echo ${x#@}", .refusal = "quotes in this kind of ${…}"},
@@ -106,8 +106,8 @@ static void test_refusals(void) {
 		{.command = "echo `echo \"a` @", .refusal = "is not closed"},
 		{.command = "cat <<\"a\\b\"\n@", .refusal = "this delimiter"},
 		{.command = "cat <<A <<B\n$(cat <<C <<D\n@\nC\nD\n)\nA\nB", .refusal = "two here-documents within another"},
-		{.command = "echo $\\\n(echo @)", .refusal = "a line goes on in the next"},
-		{.command = "echo '$\\\n(' @; cat <\\\n<E\n@\nE", .refusal = "a line goes on in the next"},
+		{.command = "echo $\\\n(echo @)", .refusal = "an operator or a name is split over two lines"},
+		{.command = "echo '$\\\n(' @; cat <\\\n<E\n@\nE", .refusal = "an operator or a name is split over two lines"},
 	};
 	CHECK_ALL(examples);
 }

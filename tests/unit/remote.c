@@ -438,7 +438,7 @@ static void test_leaving(void) {
 		check_equal(alive(host, 300 * S), 315 * S);
 		check_equal(alive(host, 359 * S), 360 * S);
 		check_equal(alive(host, 360 * S), 360 * S);
-		check_string(channel_why(&host->channel), "it takes no more jobs, and has had none for a minute");
+		check_string(channel_why(&host->channel), "the worker takes no more jobs, and has had none for a minute");
 		dispatcher_end_free(host);
 	}
 	// not so one that has no job because there is none, or that brakes

@@ -517,7 +517,7 @@ static uint64_t step_place(struct place *place) {
 	uint64_t due = channel_tick(&place->host->channel, now), agent_due = channel_tick(&place->agent->channel, now);
 	check(!channel_why(&place->agent->channel) || place->is_silent);
 	if (channel_why(&place->host->channel)) {
-		check(place->is_silent || strcmp(channel_why(&place->host->channel), "it has been silent for a minute") != 0);
+		check(place->is_silent || strcmp(channel_why(&place->host->channel), "the other side has been silent for a minute") != 0);
 		disconnect(place);
 		return now;
 	}

@@ -81,13 +81,13 @@ static void test_nodes_refused(void) {
 	refuse_nodes("n1", "", "fewer nodes than the 1");
 	static const char *const bad_cpus[] = {"x", "0", "-4", "4(x0)", "4(x", "4(x2", "4(3)", "4,", ",4", "4 ", "99999999999999999999"};
 	for (size_t i = 0; i < sizeof(bad_cpus) / sizeof(*bad_cpus); ++i) {
-		refuse_nodes("n1", bad_cpus[i], "SLURM_JOB_CPUS_PER_NODE is '");
+		refuse_nodes("n1", bad_cpus[i], "SLURM_JOB_CPUS_PER_NODE is not a list of numbers of CPUs: '");
 	}
 	static const char *const bad_lists[] = {"", ",", "n1,", ",n1", "n[", "n]", "n[]", "n[1", "n[1-]", "n[-1]", "n[2-1]", "n[1,]", "n[,1]", "n[1-2-3]",
 	                                        "n[a]", "n[1]]", "n[[1]]", "n[+1]", "n[1-9999999]", "n[1-70000]", "n[1-300]m[1-300]", "n[1234567890]",
 	                                        "n1;rm", "-w", "n 1", "n1\nn2", "$(x)"};
 	for (size_t i = 0; i < sizeof(bad_lists) / sizeof(*bad_lists); ++i) {
-		refuse_nodes(bad_lists[i], "4", "SLURM_JOB_NODELIST is '");
+		refuse_nodes(bad_lists[i], "4", "SLURM_JOB_NODELIST cannot be read as a list of nodes: '");
 	}
 }
 

@@ -165,7 +165,7 @@ static void test_launch(void) {
 	check_string(buf_str(&out), "0x flux run -N1 {}||flux run -N1|=flux run -N1\n0x flux run -N1 {}||flux run -N1|=flux run -N1");
 	check(sshlogins_has_remote(&list));
 	check(sshlogins_add_launch(&list, NULL, 0, "flux run", &error) != 0);
-	check_string(error, "--launch 'flux run' has to hold {} once: it stands for the worker's command line");
+	check_string(error, "--launch 'flux run' must hold {} once: {} stands for the worker's command line");
 	free(error);
 	check(sshlogins_add_launch(&list, NULL, 0, "{} {}", &error) != 0);
 	free(error);
@@ -244,7 +244,7 @@ static void test_argv(void) {
 	worker.program = "fair par";
 	check_argv("a", false, &worker, "$FAIRPAR_REMOTE may have letters, digits and '_./+,:@%-', not 'fair par'");
 	worker = (struct sshlogin_worker){.self = "/my dir/fairpar"};
-	check_argv("flux {}", true, &worker, "--launch cannot name this program, which is '/my dir/fairpar': set $FAIRPAR_REMOTE");
+	check_argv("flux {}", true, &worker, "--launch cannot name this fairpar's path, '/my dir/fairpar': set $FAIRPAR_REMOTE");
 }
 
 // Each login shell that is here runs the remote command alike.

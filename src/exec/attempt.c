@@ -41,7 +41,7 @@ static void print_command(struct worker_state *state) {
 
 enum { LOSSES_ALONE = 2 }; // a job that was lost with its machine this often gets a machine for itself, as the job may be what brings machines down
 
-enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached, as ssh has it
+enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached: that of ssh
 
 // Builds the variables that fairpar and GNU parallel set for each job, and the variables of the spec that differ from job to job; a NUL behind each.
 static void build_vars(struct buf *vars, const struct job *job) {
@@ -135,7 +135,7 @@ static void report_spawn_error(struct worker_state *state, const struct job *job
 	}
 }
 
-// Enters the job's own directory, if it has one; makes the directory if the job runs on this machine. Returns 0, or -1 after a message.
+// Sets state->context for the job's own directory; NULL: it has none. Makes the directory if the job runs here. Returns 0, or -1 after a message.
 static int enter_workdir(struct worker_state *state, const struct job *job, bool is_here) {
 	const struct job_spec *spec = job->spec;
 	context_unref(state->context);
@@ -178,7 +178,7 @@ static void memory_waits(void *arg, uint64_t bytes) {
 	}
 }
 
-// Gets the attempt, which runs on this machine, the memory that it needs. Returns false if it is refused meanwhile.
+// Gets the attempt, which runs on this machine, the memory that it needs. Returns false if the attempt is refused meanwhile.
 static bool claim_memory(struct worker_state *state, const struct job *job, const struct child_config *config) {
 	struct children *children = state->run->children;
 	const atomic_bool *refusal = children_refusal(children, config->cleanup);
@@ -207,7 +207,7 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	}
 }
 
-// Adds the paths that the templates name, unless a path is the same as the one before. With several items in one command, each item has its own.
+// Adds the paths that the templates name, unless a path is the same as the path before. With several items in one command, each item has its path.
 static void add_paths(struct buf *paths, const struct job *job, const struct templates *templates) {
 	size_t last = 0;
 	for (size_t i = 0; i < templates->n; ++i) {
@@ -395,7 +395,7 @@ static bool run_child(struct worker_state *state, const struct job *job, struct 
 	return false;
 }
 
-// --shell-quote: quotes state->text `times` times, so that a shell has to read it as often to get the original text.
+// --shell-quote: quotes state->text `times` times: if a shell reads the result as often, the original text comes back.
 static void quote_text(struct worker_state *state, unsigned times) {
 	for (; times > 0; --times) {
 		struct buf quoted = BUF_INIT;
@@ -588,7 +588,7 @@ static void leave_place(struct worker_state *state) {
 	hosts_refresh_list(state->run->hosts);
 }
 
-// Goes on with the answer to the request for a place. Returns as attempt_run().
+// Called when the request for a place is answered: makes the attempt there, or ends it. Returns as attempt_run().
 static bool on_answer(struct worker_state *state, struct job *job, struct result *ret_result) {
 	struct hosts_request *request = &state->request;
 	publish_attempt_wait_end(state, job);
@@ -611,7 +611,7 @@ static bool on_answer(struct worker_state *state, struct job *job, struct result
 	return true;
 }
 
-// Requests a place for the attempt: before its command is built, as that may name the machine. Returns as attempt_run().
+// Requests a place for the attempt, before its command is built, as the command may name the machine. Returns as attempt_run().
 static bool enter_host(struct worker_state *state, struct job *job, struct result *ret_result) {
 	struct hosts *hosts = state->run->hosts;
 	if (job->attempt == 1) {

@@ -45,7 +45,7 @@ static struct created_file *begin(const char *path) {
 	return file;
 }
 
-// The absolute path that the spec says the job creates; put into `path`.
+// Sets `path` to the absolute path of the file that the job creates, by its spec.
 static void make_path(const struct job *job, struct buf *path) {
 	const struct job_spec *spec = job->spec;
 	struct expansion x = job_expansion(job);

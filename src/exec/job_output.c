@@ -149,7 +149,7 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	return n;
 }
 
-// The last line of the job's output; with --latest-line behind the job's tag, as it is shown.
+// Writes the last line of the job's output into `text`; with --latest-line behind the job's tag, as it is shown.
 static size_t output_last_line(void *arg, char *text, size_t size) {
 	const struct worker_state *state = arg;
 	bool tagged = state->run->options->show.latest_line;

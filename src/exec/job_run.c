@@ -36,8 +36,8 @@ static struct run *run_of(struct queue *queue) {
 
 // ---- the end of a job ----
 
-// Ends the job's output, and logs it. A job that was cancelled, or whose output is lost, has no row in the joblog: --resume is to run it again. The
-// row is added after the output, for the same reason.
+// Ends the job's output, and then adds the job's row to the joblog. A job that was cancelled, or whose output is lost, gets no row, because --resume
+// is to run it again. So the row must not come before the output.
 static void end_output(struct worker_state *state, struct job *job, const struct result *result,
                        uint64_t received) {
 	bool logged = result->outcome == OUTCOME_CANCELLED || atomic_load_relaxed(&state->run->output_error);
@@ -80,7 +80,7 @@ static void job_close(struct worker_state *state, struct job *job, const struct 
 		job_keeps_thread(run, false);
 	}
 	if (job->spool && failed && run->options->color_failed && !result_files_is_table(run)) {
-		// white on red, and to the end of the line, as GNU parallel has it
+		// white on red, and to the end of the line, as in GNU parallel
 		spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
 	}
 	created_files_finish(job, result->outcome == OUTCOME_OK);
@@ -98,7 +98,7 @@ static enum work_status resume_job(struct worker *worker, struct queue *queue, v
 static void drop_again(struct queue *queue, void *data, size_t size);
 static const struct work_type work_again = {.name = "continuation", .run = run_again, .resume = resume_job, .drop = drop_again};
 
-// Moves the job to the heap with its texts, because it outlives the item that runs now.
+// Copies the job, with its texts, to the heap, because the job outlives the item that runs now.
 static struct job *job_keep(struct job *job) {
 	struct text_member args = {&job->record.args, job->record.size};
 	struct job *before = job->kept, *kept = copy_with_texts(job, sizeof(*job), &args, 1);
@@ -245,7 +245,7 @@ static bool job_emits(const struct job *job) {
 	return job->batch->emits && job->step == 0;
 }
 
-// What follows an attempt, whose end is in state->result: the next attempt or step, or the end of the job.
+// Called when an attempt has ended as state->result says: queues the job's next attempt or step, or ends the job.
 static enum work_status after_attempt(struct worker_state *state, struct queue *queue) {
 	struct job *job = &state->job;
 	const struct job_spec *spec = job->spec;
@@ -365,7 +365,7 @@ static void drop(struct job *job) {
 	job_release(job);
 }
 
-// True if --resume finds that the job is done. Asked only when the job starts, because other batches emit the items of this batch.
+// True if --resume finds that the job is done. This is checked only when the job starts, because other batches emit the items of this batch.
 static bool leave_out(struct job *job) {
 	static const struct result ok = {.outcome = OUTCOME_OK};
 	bool is_done = job_records_leave_out(job->batch, job->spec, &job->record, &job->item);

@@ -9,20 +9,20 @@ struct retry_calls;
 
 extern const struct work_type work_item;
 
-// What the queue of retries does with a job: the argument of retry_queue_create().
+// The functions that the queue of retries calls with a job: the argument of retry_queue_create().
 extern const struct retry_calls work_retries;
 
 // ---- attempt.c: one attempt at one step of a job: its command, its environment, its child ----
 
-// Makes one attempt on job->slot. Returns true when it has ended; *ret_result: how, OUTCOME_CANCELLED if the run was cut short before its start,
-// OUTCOME_SPAWN_ERROR, after a message, if it could not be started. Leaves its command in state->text. With --dry-run only shows the command.
-// Returns false if the attempt waits for another machine: the worker's item is pending then, and attempt_resume(), called when the item is resumed,
-// returns as this function. Only an item's job (ROLE_JOB) waits so.
+// Makes one attempt on job->slot. Returns true when the attempt has ended. *ret_result says how: OUTCOME_CANCELLED if the run was cut short before
+// its start; OUTCOME_SPAWN_ERROR, after a message, if it could not be started. Leaves its command in state->text. With --dry-run only shows the
+// command. Returns false if the attempt waits for another machine: then the worker's item is pending, and attempt_resume(), called when the item is
+// resumed, returns as this function. Only an attempt of an item's job (ROLE_JOB) can wait in this way.
 bool attempt_run(struct worker_state *state, struct job *job, struct result *ret_result);
 bool attempt_resume(struct worker_state *state, struct job *job, struct result *ret_result);
 
-// Says that the calling thread begins or ends what may take long: a process of its own, or work on the files of --results, whose disk may stall. In
-// a run on several machines a few threads of the pool serve all jobs, so the pool gets one more thread meanwhile.
+// Says that the calling thread begins or ends something that may take long: a child process, or work on the files of --results, whose disk may stall.
+// In a run on several machines a few threads of the pool serve all jobs, so the pool gets one more thread meanwhile.
 void job_keeps_thread(const struct run *run, bool begins);
 
 // ---- loan.c: slots that the run lends to the fairpars in its jobs, beyond the slots of these jobs ----

@@ -64,7 +64,7 @@ static enum work_status run(struct worker *worker, struct queue *queue FP_UNUSED
 	if (!loan->run->hosts) {
 		loan->machine.request.worker = worker;
 	} else if (!hosts_loan_begin(loan->run->hosts, &loan->machine, worker)) {
-		pool_lend(loan->run->pool, worker); // meanwhile it does not count for max_parallel either
+		pool_lend(loan->run->pool, worker); // meanwhile the item does not count for max_parallel
 		return WORK_PENDING;
 	}
 	return lend(loan, worker);
@@ -109,7 +109,7 @@ static bool request_here(void *arg, const struct live_attempt *attempt) {
 
 static bool others_wait(void *arg) {
 	const struct run *run = arg;
-	return run->hosts || pool_demand(run->pool, 1) > 0; // who waits for a machine is no demand of the pool
+	return run->hosts || pool_demand(run->pool, 1) > 0; // pool_demand() does not count jobs that wait for a machine
 }
 
 static void take_back(void *arg FP_UNUSED, struct lending *lending) {

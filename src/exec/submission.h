@@ -18,7 +18,7 @@ size_t item_write(struct buf *bytes, const struct item_view *view);
 void item_read(struct item_view *ret_view, const void *data, size_t size);
 
 struct submission {
-	struct queue *queue;      // held open, or the queue of the running item
+	struct queue *queue;      // is open: somebody holds it open, or it is the queue of the running item
 	struct batch *batch;      // the batch of the queue; the submission holds a reference
 	struct submission *next;  // --onall: the submission of the next machine, which gets the same items; or NULL
 	uint64_t from;            // seq of the job that emits the items, or 0
@@ -26,8 +26,8 @@ struct submission {
 	struct buf bytes;         // the items, as item_write() writes them
 	struct work *works;       // one for each of the items, in the same order; submission_offer() sets their `data` and `flags`
 	size_t n, cap;            // of `works`
-	size_t nitems;            // sum of works[].turns, as each is an item, or a pack of several
-	uint64_t queued;          // item.queued of all items: the time of the first item; or of the last item, if a job emits them, which may be slow
+	size_t nitems;            // sum of works[].turns: each of `works` is an item, or a pack of several items
+	uint64_t queued;          // item.queued of the next item: when the first item was added; or now, if a job emits the items, as it may be slow
 	size_t counted;           // how many of `nitems` publish_queued() has counted: an item is counted before it can end
 };
 
@@ -39,7 +39,7 @@ struct new_item {
 	uint32_t items;           // more than 1: the record is a pack of so many items
 	uint64_t seq;             // number of the first item of a pack, if publish_queued() has counted the items; 0: the run's next number
 	struct block *block;      // the standard input of its job, or NULL
-	struct added_job *added;  // of --add, whose id is set; or NULL
+	struct added_job *added;  // a job of --add, whose id submission_add() sets; or NULL
 };
 
 // Gives the item the next numbers of the run and of its batch, and adds it. Returns false if --resume finds the item done: then it is not
@@ -77,8 +77,8 @@ struct line_items {
 };
 
 // Begins the output of an attempt, whose lines become items of `queue`, submitted with `flags` (WORK_LOCAL or 0) by this worker's
-// running item. With `hold` they are submitted only by line_items_end(). The queue is open, or the running item's own. `from`: seq
-// of the job that writes them, or 0. line_items_end() frees what is returned.
+// running item. With `hold` they are submitted only by line_items_end(). The queue must be open, or the running item's. `from`: seq
+// of the job that writes the lines, or 0. line_items_end() frees what is returned.
 struct line_items *line_items_begin(struct worker *worker, struct queue *queue, uint64_t from, unsigned flags, bool hold);
 
 // Takes bytes of the job's stdout; a line may come in several calls.

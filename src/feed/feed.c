@@ -3,7 +3,7 @@
 // The feeds run in the thread of the event loop, which takes no slot and never blocks. The input of a batch is read while the batch
 // has less than HIGH_BYTES queued, and again when the pool says that the batch runs low, so memory does not grow with the length of the
 // input. With --batch-by the input itself names the batches; such an input is read as far ahead as the pool has room (--queue-mem, then the
-// spill file): only so does a batch that comes late in the input get its turn at once.
+// spill file): otherwise a batch that comes late in the input would not get its turn at once.
 
 #include "feed/feed_internal.h"
 

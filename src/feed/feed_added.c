@@ -19,8 +19,8 @@ static const char *refuse_job(const struct run *run, const struct control_job *j
 		: run->leases && job->width > 1 ? "each job of this run takes one slot, because the slots belong to another program" : NULL;
 }
 
-// Opens the queue that an added job goes to: if attempt `number` runs, and `batch` is empty or names the attempt's batch, the attempt's queue
-// (*ret_own true); else the queue of the batch `batch` or, if that is empty, of the command line. Returns NULL if the run takes no more jobs.
+// Opens the queue that an added job goes to: the queue of attempt `number` (*ret_own true), if this attempt runs, and `batch` is empty or names its
+// batch; else the queue of the batch `batch`, or of the command line if `batch` is empty. Returns NULL if the run takes no more jobs.
 static struct submission *open_submission(struct run *run, uint64_t number, const char *batch, bool *ret_own) {
 	mutex_lock(nested_mutex(run->nested));
 	const struct live_attempt *attempt = nested_find(run->nested, number);

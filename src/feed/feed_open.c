@@ -29,7 +29,7 @@ enum {
 	HIGH_BYTES = 64 * 1024,      // while a batch has this many bytes queued, its input is not read
 	PACKED = 8,                  // HIGH_BYTES is multiplied by 8 if items are packed: a job has up to 128 KiB of items
 	PACKED_BY_TIME = 32,         // HIGH_BYTES is multiplied by 32 for each slot with --pack=auto: a job has up to 2 MiB of items
-	AHEAD_BYTES = 8 * 1024 * 1024, // the greatest limit with --pack=auto
+	AHEAD_BYTES = 8 * 1024 * 1024, // with --pack=auto, feed_high_water() is at most this
 };
 
 size_t feed_high_water(const struct run *run) {
@@ -310,7 +310,7 @@ static void join_records(const struct pack_limits *limits, struct run *run) {
 	}
 }
 
-// Sets the limits by the options, for the spec of the command line. Returns 0, or -1 after a message.
+// Sets the limits of packs by the options, for the command of the command line. Returns 0, or -1 after a message.
 static int open_packing(struct run *run) {
 	const struct packing *options = &run->options->packing;
 	struct pack_limits *limits = &run->feeds->limits;

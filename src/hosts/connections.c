@@ -1,5 +1,5 @@
-// The thread that serves all connections: it waits until a host is posted, a descriptor of a host is ready, or a host is due, and then does one
-// step of this host. A step reads each ready descriptor once; so a host that sends much delays the other hosts only a little.
+// The thread that serves all connections: it waits until a host is posted (host_post()), a descriptor of a host is ready, or a host is due. Then it
+// does one step of this host. A step reads each ready descriptor once; so a host that sends much delays the other hosts only a little.
 //
 // A host without attempts costs only the steps at its due times. The due times of all hosts are looked at only when the earliest has passed.
 

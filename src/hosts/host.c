@@ -1,6 +1,6 @@
-// A machine: how it is made, the steps of its connection, and what follows from its worker's frames. The steps start the launcher, move bytes
-// between the launcher, the protocol (dispatcher_end.h) and the attempts, and start another launcher when the last one has ended. No step waits, as
-// one thread serves all hosts (connections.c). All functions are called with hosts.lock; those that read, write or fork unlock it meanwhile.
+// A machine: how it is made, the steps of its connection, and the calls for its worker's frames. The steps start the launcher, move bytes between
+// the launcher, the protocol (dispatcher_end.h) and the attempts, and start another launcher when the last one has ended. No step waits, as one
+// thread serves all hosts (connections.c). All functions are called with hosts.lock; those that read, write or fork unlock it meanwhile.
 //
 // A host has slots while it is connected: host_set_slots() adds them to the pool when the connection is up, and removes them when it ends. An attempt
 // whose connection is lost ends with result.lost, and exec/job_run.c runs the job again at another place: on another host, or on this one when the
@@ -32,10 +32,10 @@ enum {
 	DEADLINE_GRACE_MS = 1000, // time that a worker has to end a job after the job's timeout, before it gets an order to do so
 	LINES_MOST = 20,          // lines of a launcher that are passed on, for each connection, LINE_BYTES of each
 	NOISE_IN_LINE = 200,      // bytes of the other end's noise in a message
-	MESSAGE_MOST = 600,       // bytes of what a machine or its launcher says, as it is shown
+	MESSAGE_MOST = 600,       // bytes of a machine's or a launcher's text that are shown in a message
 	BEGIN_MOST = 8, BEGIN_S = 2, // most connections by ssh that are unanswered and younger than BEGIN_S (sshd's MaxStartups is 10:30:100)
 	KEY_S = 5,                // seconds that ssh-keygen may take
-	OUTLIVES_MS = 300, LEAVES_S = 2,
+	OUTLIVES_MS = 300, LEAVES_S = 2, // how long the end of an attempt in Slurm is doubted; how much longer if the worker says goodbye
 };
 
 // Whether the host has a connection that is not being closed.
@@ -67,7 +67,7 @@ static bool is_over_ssh(const struct host *host) {
 
 // ---- attempts ----
 
-// Ends the attempt's step. The connections' thread does not use the attempt any more.
+// Ends the attempt's step. After this call the connections' thread does not use the attempt.
 static void finish_attempt(struct host_attempt *attempt) {
 	if (attempt->state == ATTEMPT_DOUBTED) {
 		hosts_doubt_place(attempt->place, /* begins */ false);
@@ -226,8 +226,8 @@ static void end_turn(struct host *host) {
 	}
 }
 
-// Returns 0 if the host may begin now: to connect, or if it is not known whether ssh knows its key, to run ssh-keygen. Then the host counts as one
-// that has begun. Else returns when to ask again (now_ns() time, or TIME_NEVER: when the host is posted). A host about whose key ssh may ask the
+// Returns 0 if the host may begin now: to run ssh-keygen, if it is not known yet whether ssh knows the host's key; else to connect. Then the host
+// counts as begun. Else returns when to ask again (now_ns() time, or TIME_NEVER: when the host is posted). A host about whose key ssh may ask the
 // user stays the first of its queue until its connection is answered: so such hosts begin one after the other.
 static uint64_t may_begin(struct host *host) {
 	struct hosts *hosts = host->hosts;
@@ -243,7 +243,7 @@ static uint64_t may_begin(struct host *host) {
 	if (queue->next != &host->turn) {
 		return TIME_NEVER;
 	}
-	for (struct list *other = hosts->begun.prev; other != &hosts->begun && n < BEGIN_MOST; other = other->prev) { // the last to begin comes first
+	for (struct list *other = hosts->begun.prev; other != &hosts->begun && n < BEGIN_MOST; other = other->prev) { // newest first
 		uint64_t aged = list_entry(other, struct host, turn)->begun + BEGIN_S * NS_PER_S;
 		at = ++n == BEGIN_MOST && aged > at ? aged : at;
 	}
@@ -362,7 +362,7 @@ static void set_times(const struct host *host, struct host_attempt *attempt, uin
 	result->start = never_started ? 0 : u64_minus(result->end, wall);
 }
 
-// Counts the jobs on the host that were told to end and have not, although their attempts count as ended here.
+// Adds `jobs` (1 or -1) to the number of jobs on the host that were told to end and have not. Their attempts have ended here without them.
 static void add_stuck(struct host *host, int jobs) {
 	host->stuck += (unsigned)jobs;
 	host_set_slots(host);
@@ -435,7 +435,7 @@ static const struct dispatcher_calls dispatcher_calls = {
 
 static char keygen[] = "ssh-keygen";
 
-// Whether ssh may ask the user about an unknown key (the launcher is ssh itself, and there is a terminal), and the key can be looked up before.
+// Whether ssh may ask the user about an unknown key (the launcher is ssh itself, and there is a terminal), and there is ssh-keygen to look it up.
 static bool may_ask(const struct host *host) {
 	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	bool has_terminal = terminal >= 0;

@@ -1,4 +1,4 @@
-// The command of an attempt on another machine: what the connections' thread and the threads of the pool that resume the attempt leave for each other.
+// The command of an attempt on another machine. The connections' thread, and the pool's threads that resume the attempt, exchange its data here.
 //
 // A timeout, a cancel or a kill is sent to the worker as an order (enum attempt_order), which ends the present step of the attempt early. While a
 // worker is suspended, the command is stopped, but the transfer of files goes on.
@@ -48,8 +48,8 @@ bool host_submit(struct host_attempt *attempt, struct file_talk *talk, bool is_c
 		attempt->state = ATTEMPT_WAITING;
 		attempt->order = attempt->order_sent = ORDER_NONE;
 		attempt->start = 0;
-		attempt->taken = 0; // the step before may have ended before all of its output was acknowledged
-		buf_reset(&attempt->outbox); // drops frames of the step before
+		attempt->taken = 0; // the previous step may have ended before all of its output was acknowledged
+		buf_reset(&attempt->outbox); // drops frames of the previous step
 		attempt->number = ++host->last_number;
 		list_push_back(&host->attempts, &attempt->link);
 		host_post(host);
@@ -87,7 +87,7 @@ static void fill_input(struct host_attempt *attempt) {
 	}
 }
 
-// Passes on output that has come from a stream. If nobody reads it any more, the worker is to be told so.
+// Passes on output that has come from a stream. If nobody reads the output any more, queues a frame that tells the worker so.
 static void pass_on(struct host_attempt *attempt, enum child_stream stream, const struct buf *bytes) {
 	const struct output_reader *reader = attempt->config->output_reader;
 	struct hosts *hosts = attempt->host->hosts; // the pool of the hosts exists as long as there are attempts
@@ -157,7 +157,7 @@ static bool begin_run(struct host_attempt *attempt) {
 	return !attempt->error.error && host_submit(attempt, NULL, /* is_cleanup */ false);
 }
 
-// Frees what the command had.
+// Closes the command's input, and frees its output and payload.
 static void end_run(struct host_attempt *attempt) {
 	if (attempt->config->stdin_writer) {
 		stdin_pipe_close(attempt->config->stdin_writer, &attempt->input[IN], &attempt->input[MORE]);

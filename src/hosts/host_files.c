@@ -1,18 +1,18 @@
-// An attempt on another machine, as a sequence of steps. A step does on a thread of the pool what may wait for the disk, and never waits for the
-// machine: the attempt is resumed (pool_resume()) when its connection has something for it.
+// An attempt on another machine, as a sequence of steps. A step runs on a thread of the pool. It may wait for the disk, but never for the machine:
+// the attempt is resumed (pool_resume()) when its connection has something for it.
 //
 //   BASE    the first attempt on the machine transfers the base files; other attempts there wait for this
 //   GO      the files of the job are transferred (--transferfile)
 //   RUN     the command runs (host_attempt.c)
-//   COME    its files are fetched (--return), and removed there (--cleanup)
-//   REMOVE  its files are removed there after all, because a step was cut off
+//   COME    the files of the job are fetched (--return), and removed there (--cleanup)
+//   REMOVE  the files of the job are removed there (--cleanup), because an earlier step has failed or was cut off
 //   OVER
 //
 //   without files:  RUN -> OVER       with files:  BASE (with --basefile) -> GO -> RUN -> COME -> OVER
 //   BASE, GO -> OVER (the connection is lost)       BASE, GO, RUN, COME -> REMOVE -> OVER (a transfer has failed, or the attempt was stopped)
 //
 // If a file cannot be transferred, the command does not start; if a file of a successful command cannot be fetched, the attempt has failed:
-// files->why names the file and the cause. An attempt is refused at its next step once hosts.ending forbids it.
+// files->why names the file and the cause. When hosts.ending forbids the next step, this step is refused.
 //
 // The base files of a machine:   ABSENT -first attempt-> TRANSFERRING -> PRESENT       TRANSFERRING -a transfer fails-> ABSENT
 // They stay there when the connection is lost. A file in a directory that this machine and the other one share is not transferred, and never removed.
@@ -65,8 +65,8 @@ struct transfer {
 	struct buf comes;              // borrowed: paths of files to fetch from there; if one fails, the other files are still fetched
 	bool may_lack;                 // a file of `comes` that does not exist is no failure: the job that should have made it has failed
 	struct buf *went, *came;       // get the paths of `goes` and `comes` that were copied whole, in no shared directory: they may be removed there
-	bool removes;                  // at the end, the files in `went` are removed there, and if nothing has failed those in `came`; then directories
-	                               // above these files that are empty, but not the work dir. Paths that are themselves directories stay
+	bool removes;                  // at the end, removes there the files in `went` and, if nothing has failed, in `came`; then the directories above
+	                               // these files that are empty now, except the work dir. A path that is itself a directory is not removed
 	bool removes_dir;              // at the end, removes the work dir with its contents, if nothing has failed
 	struct buf *why;               // gets the names of files that could not be copied, and the causes; empty at first
 	// GOING -all of `goes` are copied-> COMING -all of `comes` are fetched-> ENDED: the last item was sent       GOING -a file fails-> ENDED
@@ -82,7 +82,7 @@ static void transfer_free(struct host_attempt *attempt) {
 	attempt->transfer = NULL;
 }
 
-// Ends the present path, which was copied, or which cannot be begun because of `error`.
+// Ends the work on the present path: its copy is over, or could not begin because of `error`.
 static void end_path(struct transfer *transfer, const char *path, const char *error) {
 	struct file_copy *copy = transfer->talk.copy;
 	bool goes = transfer->state == GOING;
@@ -233,8 +233,8 @@ static bool transfer_step(struct host_attempt *attempt, const struct transfer *o
 	return true;
 }
 
-// Returns the directory of a job there, or NULL for the worker's. `dir` is the directory of --workdir or the manifest, or NULL. With --launch the job
-// gets the directory that it would have here. Else "." means this process's directory, taken relative to the login directory if it is below $HOME.
+// Returns the directory of a job there; NULL: the worker's directory. `dir` is the directory of --workdir or the manifest, or NULL. With --launch the
+// job gets the directory that it would have here. Else "." means this process's directory, relative to the login directory if it is below $HOME.
 static const char *find_dir(const struct host *host, const char *dir) {
 	const struct hosts *hosts = host->hosts;
 	if (host->login->kind == SSHLOGIN_LAUNCH) {
@@ -262,7 +262,7 @@ void host_files_clean_up(struct host *host) {
 	attempt_free(attempt);
 }
 
-// Takes the next step, once the files that the command needs are there or could not be transferred.
+// Called when a transfer before the command has ended: the next step is `next` if the files are there; else the command does not run.
 static bool end_transfer_before(struct host_attempt *attempt, enum host_attempt_step next) {
 	struct result *result = &attempt->result;
 	attempt->step = is_done(result) ? next : result->lost ? STEP_OVER : STEP_REMOVE;

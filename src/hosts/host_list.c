@@ -1,4 +1,4 @@
-// Keeps the list of hosts up to date while the run goes, if it comes from a file that changes.
+// Keeps the list of hosts up to date while the run goes, if the list comes from a file, which may change.
 //
 // The list is read again when an attempt begins or ends, and when a connection breaks, at most once a second. New hosts are appended;
 // a host that the list does not name any more stays in hosts.hosts, without slots, and may come back.
@@ -77,7 +77,7 @@ static void reload_list(struct hosts *hosts) {
 		free(error);
 		return;
 	}
-	for (size_t i = 0; i < list->logins.n; ++i) { // new hosts come before others leave, so that there always is a host
+	for (size_t i = 0; i < list->logins.n; ++i) { // new hosts are added before other hosts are removed, so that there is always a host
 		if (!find_host(hosts, list->logins.logins[i].name)) {
 			add_host(hosts, &list->logins.logins[i]);
 		}

@@ -1,4 +1,4 @@
-// Slots that are lent to the fairpars in jobs, on the machines of these jobs. The worker there requests them, tells the fairpars, and gives them back.
+// Slots that are lent to the fairpars in jobs, on the machines of these jobs. The worker there requests slots, passes them on, and gives them back.
 
 #include "hosts/hosts_internal.h"
 

@@ -60,7 +60,7 @@ static bool is_coming(const struct host *host) {
 	return host->state == HOST_CONNECTING && !host->login->is_pilot && !host->was_up && !host->is_removed;
 }
 
-// Returns the fewest tries of the job on any host that it may use. Only hosts with so few tries are accepted, as with --retries of GNU parallel.
+// Returns the least number of tries of the job on a host that it may use. Only hosts with so few tries are accepted, as by --retries of GNU parallel.
 static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_request *request) {
 	unsigned fewest = UINT_MAX;
 	if (!request->tries || request->tries->n == 0) {
@@ -94,7 +94,7 @@ static bool is_reserved(const struct host *host, const struct hosts_request *req
 }
 
 // Whether the attempt is to wait for hosts that are being connected, rather than take a slot of `best`: if `best` has more jobs now than each of
-// these hosts will get from the attempts that wait for them already, and there is not enough work to fill the slots of all. With the lock.
+// these hosts will get from the attempts that wait for them already, and the work does not fill the slots of all these hosts. With the lock.
 static bool waits_for_others(struct hosts *hosts, const struct host *best, const struct hosts_request *request) {
 	unsigned coming = 0, others = 0;
 	if (hosts->spread_until == 0) {
@@ -133,7 +133,7 @@ static struct host *choose(struct hosts *hosts, struct hosts_request *request) {
 }
 
 // Reserves a host for an attempt that needs several slots. Otherwise attempts that need one slot would always take the slots first. Returns whether a
-// host that was reserved for the attempt before is now free for other attempts. With the lock.
+// host that had been reserved for this attempt is now free for other attempts. With the lock.
 static bool reserve_host(struct hosts *hosts, struct hosts_request *request) {
 	const struct host *before = request->reserved, *best = NULL;
 	if (before && before->slots > 0 && accepts(before, request)) {
@@ -278,7 +278,7 @@ unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin
 // How many slots the host is to have.
 static unsigned target_slots(const struct host *host) {
 	unsigned given = configured_slots(host->hosts, host->listed);
-	bool may_give = host->listed->cpus != host->login->cpus || given < host->offered; // the list has changed since the worker was told
+	bool may_give = host->listed->cpus != host->login->cpus || given < host->offered; // the list has changed since the worker began
 	return host->is_removed || host->offered == 0 ? 0 : (unsigned)u64_minus(given > 0 && may_give ? given : host->offered, host->stuck);
 }
 

@@ -12,22 +12,22 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { THREADS = 4 };  // threads of the pool that do what is to be done here for all jobs on other machines
-enum { FDS_OF_RUN = 64, FDS_OF_HOST = 4, FDS_OF_PIPE = 3, FDS_OF_FILES = 2 }; // descriptors for the run, each host, each job's pipe or files
+enum { THREADS = 4 };  // threads of the pool that serve all jobs on other machines
+enum { FDS_OF_RUN = 64, FDS_OF_HOST = 4, FDS_OF_PIPE = 3, FDS_OF_FILES = 2 }; // descriptors: for the run, each host, each job's pipe, its files
 enum {
 	SUSPEND_WAIT_S = 1, NAMES_SHOWN = 3,
-	SPREAD_S = 1,         // the first jobs are spread over machines that have not answered yet
+	SPREAD_S = 1,         // how long the first jobs may wait for machines that have not answered yet
 	KILL_GRACE_MS = 2000, // time that jobs on other machines have to end after HOSTS_KILL
 };
 
 // ---- attempts ----
 
-// An order to the attempts on all machines. An attempt that has an equal or a stronger order ignores it; clean-ups obey only ORDER_KILL.
+// An order to the attempts on all machines. An attempt ignores an order if it has an equal or a stronger one; clean-ups obey only ORDER_KILL.
 struct order {
 	enum attempt_order how;
 	enum hosts_ending ending;      // hosts.ending is raised to this
 	const void *origin;            // the order is only for the attempt of this origin; or NULL
-	uint64_t limit, now, due;      // ORDER_EXPIRE: only for attempts that have run for `limit`; `due`: when the next one will have
+	uint64_t limit, now, due;      // ORDER_EXPIRE: only for attempts that have run for `limit`; `due`: when the next attempt will have
 };
 
 static void give_order(struct order *order, struct host_attempt *attempt) {
@@ -94,7 +94,7 @@ void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_vi
 					.pid = (pid_t)attempt->pid,
 					.host = host->node->name, // the name lives as long as the run
 					.start = attempt->start,
-					.label = xstrdup(attempt->config->label ? attempt->config->label : ""), // the job may end while it is printed
+					.label = xstrdup(attempt->config->label ? attempt->config->label : ""), // the job may end while its label is printed
 					.last = output_reader_last_line(attempt->config->output_reader),
 				};
 			}
@@ -151,7 +151,7 @@ bool hosts_are_unreachable(struct hosts *hosts) {
 	return hosts->machines == 0 && (!hosts->pilots || pilots_are_lost(hosts)); // with --onall each job fails by itself
 }
 
-// ---- for people: the state of each machine, and for which of them a job waits ----
+// ---- texts for the user: the state of each machine, and for which machines a job waits ----
 
 void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg) {
 	static const char *const texts[] = {
@@ -236,7 +236,7 @@ bool hosts_describe_limit(struct hosts *hosts, const char *queue, struct buf *ou
 
 // ---- life ----
 
-// Returns the directory relative to $HOME if it is below, else as it is: what "." of --workdir means to GNU parallel.
+// Returns the directory relative to $HOME if it is below $HOME, else unchanged: what `--workdir .` means, as in GNU parallel.
 static const char *find_dot(const char *cwd) {
 	const char *home = getenv("HOME");
 	size_t len = home ? strlen(home) : 0;
@@ -283,7 +283,7 @@ int hosts_open(const struct options *options, const struct context *context, uns
 			return diag_error_free(error);
 		}
 		host_append(hosts, host);
-		hosts->first_pilot += !host->login->is_pilot; // pilots stand behind all other hosts
+		hosts->first_pilot += !host->login->is_pilot; // pilots come after all other hosts
 		hosts->npilots += host->login->is_pilot;
 	}
 	return 0;

@@ -80,7 +80,7 @@ struct hosts_request {
 	// the answer
 	enum hosts_answer answer;
 	struct hosts_place place;        // HOSTS_PLACE: given back by hosts_release_place()
-	const struct sshlogin *gone;     // HOSTS_UNREACHABLE: one of the hosts
+	const struct sshlogin *gone;     // HOSTS_UNREACHABLE: one of the hosts that cannot be reached
 	// while the request waits, under the lock of the hosts
 	struct list link;                // link in hosts.requests
 	unsigned fewest;                 // the attempt accepts only hosts on which its job was tried at most this often
@@ -100,7 +100,7 @@ bool hosts_request_place(struct hosts *hosts, struct hosts_request *request) FP_
 bool hosts_have_answered(struct hosts *hosts, const struct hosts_request *request);
 void hosts_release_place(struct hosts *hosts, const struct hosts_place *place);
 
-// The attempt at that place, on this machine, lends its slots to other attempts; or (`lends` false) takes them back, even if others use them.
+// Lends the slots of a place on this machine to other attempts; with `lends` false takes them back, even if other attempts use them.
 void hosts_lend_place(struct hosts *hosts, const struct hosts_place *place, bool lends);
 
 // hosts_begin() makes an attempt at that place, on another machine, for the running item of the worker. `place` and `config` are borrowed until its
@@ -110,7 +110,7 @@ void hosts_lend_place(struct hosts *hosts, const struct hosts_place *place, bool
 struct host_attempt *hosts_begin(const struct hosts_place *place, const struct child_config *config, struct worker *worker);
 bool hosts_step(struct host_attempt *attempt, struct result *ret_result, struct spawn_error *ret_error) FP_NODISCARD;
 
-// A slot that the run lends to the fairpars in a job, beyond the slot of that job, as an item of the job's batch: on the machine of the job.
+// A loan: a slot that the run lends to the fairpars in a job, in addition to the job's own slot and on its machine. It is an item in the job's batch.
 struct hosts_loan {
 	struct hosts_request request;
 	atomic_bool is_over;             // the slot is back, or the attempt has ended: the slot is not needed any more, and the item is resumed

@@ -1,7 +1,7 @@
-// The machines of a run, with what only the files of src/hosts use. hosts.c calls the other files, which do not call hosts.c.
+// The inside of src/hosts: structs and functions that only the files of this directory use. hosts.c calls the other files; they do not call hosts.c.
 //
-// hosts_open() and hosts_attach() print why they fail and return -1; the functions that they call return the reason as a text or in errno. A machine
-// that fails later is reported by the connections' thread, and the failure of an attempt there is in the attempt's result.
+// hosts_open() and hosts_attach() print why they fail and return -1; the functions that they call return the reason as a text or in errno. The
+// connections' thread reports a machine that fails later. The failure of an attempt on a machine is in the attempt's result.
 
 #pragma once
 
@@ -17,14 +17,14 @@
 #include "remote/payload.h"
 #include "remote/sshlogin.h"
 
-// ---- launcher.c: a process with pipes for its three standard streams: the launcher that starts a worker on another machine (ssh, srun, sh -c),
-// whose stdin and stdout are the connection to it; also Slurm's commands ----
+// ---- launcher.c: a process whose standard streams are pipes. It is a launcher (ssh, srun, sh -c), which starts a worker on another machine: the
+// launcher's stdin and stdout are then the connection to the worker. Or it is a command of Slurm ----
 
 struct launcher_config {
 	char *const *argv, *const *env; // NULL-terminated; the first of argv is looked for in PATH
 	const struct context *context;
 	bool prompts;                  // the process may read the terminal, as ssh does: so it stays in this process group, or reading would stop it
-	const int *files;              // two descriptors of files that get its stdout and stderr; NULL: pipes get these
+	const int *files;              // descriptors of two files that get its stdout and its stderr; NULL: pipes get both
 };
 
 // A process, with this program's ends of its three pipes. The ends are non-blocking; an end that was closed is -1.
@@ -65,7 +65,7 @@ struct pilots;
 
 enum { LINE_BYTES = 400 };       // how much of a line of a launcher is kept
 
-// A descriptor that the connections' thread looks at for a host.
+// What the connections' thread waits for at a descriptor of a host.
 enum watch_for { WATCH_NOT, WATCH_READ, WATCH_READ_ONCE, WATCH_WRITE };
 
 struct watch {
@@ -81,10 +81,10 @@ struct watch {
 //   NONE -its turn has come, the launcher is started-> BEGUN -the worker was told to end-> RELEASED
 //   BEGUN, RELEASED -lost, or not needed: the pipes are closed-> ENDING -SIGTERM-> KILLED
 //   ENDING, KILLED -the launcher is reaped-> NONE
-// Only when ENDING is over is it known how the launcher ends: then the end of the connection is reported, and the jobs on the worker are lost.
+// How the launcher ends is known only when ENDING is over. So only then the end of the connection is reported, and the jobs on the worker are lost.
 enum connection_phase { CONNECTION_NONE, CONNECTION_LOOKUP, CONNECTION_BEGUN, CONNECTION_RELEASED, CONNECTION_ENDING, CONNECTION_KILLED };
 
-// A machine, from the list to its connection. When the connection is lost there is another one after a pause, which grows from 1 s to 60 s.
+// A machine: its entry in the list of machines, and its connection. A lost connection is made again after a pause, which grows from 1 s to 60 s.
 //
 //   state:  CONNECTING -> UP <-> HELD       UP, HELD -> CONNECTING (goodbye), LOST
 //           CONNECTING, LOST, UNREACHABLE, ENDED -> UP, LOST, UNREACHABLE, ENDED
@@ -101,14 +101,14 @@ struct host {
 	bool was_up;                 // the host was connected at least once
 	bool is_removed;             // the list does not name the machine any more: the host takes no further job
 	unsigned slots;              // for jobs; 0 while it is not connected
-	unsigned used;               // slots that places have
+	unsigned used;               // slots of all places on the host (struct hosts_place)
 	struct list open;            // link in hosts.open
 	unsigned offered;            // slots of its worker; 0 while the host is not connected, and for a pilot that is released
 	unsigned stuck;              // slots of its worker that are taken by jobs which were told to end and have not
 	unsigned pooled;             // slots that the pool has for the host: `slots`, or `used` while jobs still use more than `slots`
-	const struct sshlogin *listed; // the newest entry of the list for the machine: says the number of slots and the groups
+	const struct sshlogin *listed; // the machine's entry in the list as it was read last: says the number of slots and the groups
 	const struct sshlogin *node; // the node of a connected pilot, else `login`
-	uint64_t idle_since;         // of a pilot: when it was requested, has come, or its last job ended
+	uint64_t idle_since;         // of a pilot: when it was requested, when it came, or when its last job ended; the latest of these
 	uint64_t came;               // of a pilot: when it was connected last
 	struct buf brake;            // why the state is HOST_HELD
 
@@ -182,22 +182,22 @@ struct hosts {
 	// not while it reads or writes.
 	mutex lock;
 	cond changed;                // broadcast when a worker was told to suspend its jobs
-	struct host **hosts;         // of the options, then the pilots, then those added later; under the lock since hosts_attach(), as `n` is
+	struct host **hosts;         // hosts of the options, then pilots, then hosts added later; the lock guards this and `n` from hosts_attach() on
 	size_t n, cap;
 	unsigned slots;              // of all hosts together
 	struct list open;            // the hosts with free slots
-	uint64_t spread_until;       // until this time (now_ns()) the first jobs are spread over the hosts, also those that are being connected; 0: no
-	                             // host of the options is being connected for the first time, or the time is over
+	uint64_t spread_until;       // until this time (now_ns()) the first jobs may wait for hosts that are being connected (so all hosts get jobs); 0:
+	                             // no host of the options is being connected for the first time, or the time is over
 	struct list requests;        // struct hosts_request: the requests that wait for a place, the oldest first (host_places.c)
 	atomic_uint_least64_t down_since, up_since; // when the last host was lost, and when one was connected again; written under the lock
 	struct pilots *pilots;       // or NULL
 	struct connection_thread *connections; // NULL before hosts_attach()
 	bool closing;                // all connections are to be closed for good
-	uint64_t kill_at;            // when the connections to jobs that were killed, and have not ended, are closed (now_ns() time)
+	uint64_t kill_at;            // after hosts_kill(): when the connections are broken, so that no job is waited for (now_ns() time); else TIME_NEVER
 	bool suspending;             // the workers are to suspend their jobs
 	// of the connections' thread
 	struct list begun;           // the hosts whose connection by ssh has begun, in that order, and has not been answered
-	struct list queues[2];       // the hosts that wait for their turn to connect by ssh; in the second queue those about whose key ssh may ask
+	struct list queues[2];       // the hosts that wait for their turn to connect by ssh; second queue: those about whose key ssh may ask the user
 	uint64_t next_begin;         // --sshdelay: when the next connection may begin (now_ns() time)
 
 	size_t first_pilot, npilots; // index of the first pilot, and how many there are
@@ -209,9 +209,9 @@ struct hosts {
 	struct sshlogin_worker worker; // how a worker is started; points to `self` and `term_seq`
 	char *self;
 	struct buf term_seq;
-	struct host_list *lists;     // the lists that host_list.c has read, because hosts borrow their logins
+	struct host_list *lists;     // all lists that host_list.c has read: they are kept because hosts borrow the logins in them
 	atomic_uint_least64_t next_list_check; // now_ns() time; TIME_NEVER: a thread is reading the list, or it cannot change
-	unsigned machines;           // --onall: the pool always has that many slots, and each host has one; else 0
+	unsigned machines;           // --onall: how many machines work at once: the pool always has this number of slots, and each host has one; else 0
 };
 
 // A loop over all hosts. No host may be added in the loop.
@@ -229,7 +229,7 @@ int connections_open(struct hosts *hosts, uint64_t (*step)(struct host *host)) F
 // Has all connections closed, waits until they are, ends the thread and frees. Does nothing unless connections_open() has succeeded.
 void connections_close(struct hosts *hosts);
 
-// Has the thread do a step of the host, which is another machine, soon. With the lock.
+// Has the thread do a step of the host soon. The host must be another machine. With the lock.
 void host_post(struct host *host);
 
 // Begins to watch the descriptor as `what` says: when it can be read or written, the thread sets watch->is_ready and does a step of the host. With
@@ -263,7 +263,7 @@ static inline void host_want(struct host *host, bool wanted) {
 	host_post(host);
 }
 
-// ---- an attempt on the host (host_attempt.c). The connections' thread and the threads of the pool that resume it share it ----
+// ---- an attempt on a host (host_attempt.c). The connections' thread and the threads of the pool that resume the attempt share it ----
 //
 //   WAITING -sent-> SENT -`started`-> STARTED -`done`, lost-> ENDED       STARTED -`done`-> DOUBTED -> ENDED
 //   WAITING, SENT -> ENDED (refused, lost, cancelled before it was sent)       ENDED -> WAITING (host_submit(): its next step)
@@ -312,7 +312,7 @@ struct host_attempt {
 	bool runs, has_started;    // the command was sent; config->started() was called
 	bool wrote;                // output of the command was passed on
 	bool is_shut[2];           // nobody reads the stream any more
-	struct pollfd input[2];    // this end of the pipe to the command's stdin, and more_fd, as stdin_pipe_fill() has them
+	struct pollfd input[2];    // this end of the pipe to the command's stdin, and more_fd: the arguments `to` and `more` of stdin_pipe_fill()
 	struct transfer *transfer; // the transfer of files that is under way, or NULL
 	struct result ended;       // the result so far
 	struct buf unsaid;         // why files could not be removed; never printed
@@ -390,8 +390,8 @@ void hosts_free_lists(struct hosts *hosts);
 // Starts the thread that requests pilots, which waits for hosts_starving(). Returns 0, or -1 with errno.
 int pilots_open(struct hosts *hosts) FP_NODISCARD;
 
-// The connection of a pilot was made, or is lost or leaving. In a step of its host. `was_up`: the worker took attempts. `bye`: the worker has said
-// goodbye, and its jobs go on; else they are lost.
+// Called when the connection of a pilot was made, and when it was lost or its worker leaves. In a step of its host. `was_up`: the worker took
+// attempts. `bye`: the worker has said goodbye, and its jobs go on; else they are lost.
 void pilots_on_up(struct host *host);
 void pilots_on_down(struct host *host, const char *why, bool was_up, bool bye);
 

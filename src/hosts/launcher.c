@@ -1,5 +1,5 @@
-// A process with three pipes, started, ended and reaped by the same thread: a launcher; or a short command, run to its end. There is a time limit,
-// because a command of Slurm may take long when Slurm's controller is down.
+// A process with three pipes, started, ended and reaped by the same thread: a launcher; or a short command, run to its end. The command has a time
+// limit, because a command of Slurm may take long when Slurm's controller is down.
 
 #include "hosts/hosts_internal.h"
 
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { TERM_GRACE_MS = 500 };
-enum { MOST_BYTES = 1 << 20, END_MS = 200, WHY_MOST = 600 }; // for launcher_run(): bytes of output that are read, time for its end, bytes of a reason
+enum { MOST_BYTES = 1 << 20, END_MS = 200, WHY_MOST = 600 }; // for launcher_run(): bytes of output read, ms before SIGTERM if cut, bytes of a reason
 
 // ---- start ----
 
@@ -82,7 +82,7 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 
 // ---- end ----
 
-// Waits until `until`, and returns whether the process has ended.
+// Waits for the end of the process, but not longer than until `until`. Returns whether it has ended.
 static bool has_ended_by(const struct launcher *launcher, uint64_t until) {
 	struct pollfd end = {.fd = launcher->pidfd, .events = POLLIN};
 	int ready;

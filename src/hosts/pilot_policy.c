@@ -34,7 +34,7 @@ static uint64_t request(struct pilot_policy *policy, unsigned demand, uint64_t n
 	return TIME_NEVER;
 }
 
-// Releases pilots that were idle for a while, and cancels requests without work. Returns when the next is due.
+// Releases pilots that were idle for a while, and cancels requests without work. Returns when the next release or cancel is due.
 static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t now) {
 	const uint64_t grace = IDLE_S * NS_PER_S;
 	uint64_t due = TIME_NEVER;

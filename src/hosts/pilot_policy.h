@@ -37,12 +37,12 @@ struct pilot_step {
 	uint64_t due;         // when to step again, if nothing happens before
 };
 
-// Makes absent pilots PILOT_REQUESTED that are to be requested, and pilots PILOT_LEAVING whose request is to be cancelled or that are to be released.
+// Sets pilots that are to be requested to PILOT_REQUESTED, and pilots that are to be released or whose request is to be cancelled to PILOT_LEAVING.
 // `demand`: how many more slots could be used now.
 struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now);
 
 // A pilot has sent its hello.
 void pilot_has_come(struct pilot_policy *policy);
 
-// A pilot was lost that had been up for `lived` nanoseconds; or (0) its request has failed. `for_good`: the same request will not succeed later either.
+// A pilot that had been up for `lived` ns was lost; or (0) a request has failed. `for_good`: the same request will not succeed later either.
 void pilot_has_failed(struct pilot_policy *policy, uint64_t lived, bool for_good, uint64_t now);

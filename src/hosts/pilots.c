@@ -24,7 +24,7 @@
 enum {
 	STACK_BYTES = 256 * 1024,
 	COMMAND_S = 30,            // how long a command of Slurm may take
-	LAST_COMMAND_S = 10,       // how long it may take at the end of the run
+	LAST_COMMAND_S = 10,       // how long a command of Slurm may take at the end of the run
 	SAID_MOST = 600,           // bytes of what Slurm says, in a message
 };
 
@@ -80,7 +80,7 @@ static bool cancel(struct pilots *pilots, const char *name, bool waiting) {
 	return is_done;
 }
 
-// Lets squeue print, by that format, a line for each job of that name or (NULL) for each job of this user. Returns 0, or -1 with *ret_why.
+// Lets squeue print, in that format, a line for each job of that name or (NULL) for each job of this user. Returns 0, or -1 with *ret_why.
 static int list_jobs(const struct pilots *pilots, const char *format, const char *name, struct buf *ret_lines, struct buf *ret_why) {
 	const char *const argv[] = {"squeue", "-h", "-u", pilots->user, "-o", format, name ? "-n" : NULL, name, NULL};
 	buf_reserve(ret_lines, 1);
@@ -91,7 +91,7 @@ static int list_jobs(const struct pilots *pilots, const char *format, const char
 // job would stay in the queue.
 static void clean_up(struct pilots *pilots) {
 	FP_CLEANUP(buf_fini) struct buf lines = BUF_INIT;
-	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT; // names seen so far: several jobs may have the same
+	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT; // names seen so far: several jobs may have the same name
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	struct slurm_run own, run;
 	if (slurm_run_read(&own, pilots->name) != 0 || list_jobs(pilots, "%j", NULL, &lines, &why) != 0) {
@@ -161,7 +161,7 @@ static void query_queue(struct pilots *pilots) {
 
 // ---- the thread ----
 
-// Returns the pilot as the policy looks at it. With the lock.
+// Returns the state of the pilot, for the policy. With the lock.
 static struct pilot pilot_of(const struct host *host) {
 	enum pilot_state wanted = host->offered > 0 ? PILOT_UP : PILOT_REQUESTED, unwanted = host->phase == CONNECTION_NONE ? PILOT_ABSENT : PILOT_LEAVING;
 	return (struct pilot){.state = host->wanted ? wanted : unwanted, .since = host->used > 0 ? TIME_NEVER : host->idle_since};

@@ -74,7 +74,7 @@ static int connect_run(const struct options *options, const char *what, struct l
 
 // ---- the request ----
 
-// Appends the job of --add as control_write_job() has it: the command, with the directory, environment, umask and limits of this
+// Appends the job of --add as control_write_job() does: the command, with the directory, environment, umask and limits of this
 // process. Returns 0, or -1 after a message.
 static int write_job(const struct options *options, const struct context *context, struct buf *text) {
 	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT, env = BUF_INIT;

@@ -247,7 +247,7 @@ static uint64_t hand_on_signals(const struct plain_child *child, struct jobserve
 
 // --timeout of the command.
 struct time_limit {
-	uint64_t due;             // when the next signal of --term-seq is, or TIME_NEVER
+	uint64_t due;             // when the next signal of --term-seq is due, or TIME_NEVER
 	unsigned nsent;           // number of signals of --term-seq that were sent
 	struct pidfd_set targets; // the command, and what descends from it
 };
@@ -318,7 +318,7 @@ static bool attend(struct client *client, const struct options *options, struct 
 		if (!has_ended || left) {
 			limit_step(&limit, options, child);
 		}
-		left = has_ended && limit.nsent > 0 && limit.due != TIME_NEVER ? pidfd_set_running(&limit.targets) : NULL; // a process due a signal
+		left = has_ended && limit.nsent > 0 && limit.due != TIME_NEVER ? pidfd_set_running(&limit.targets) : NULL; // the process to signal next
 		struct client_event event = {.type = CLIENT_RANK};
 		while (client && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
 			event = client_next(client);
@@ -375,8 +375,8 @@ static int run_command(struct client *client, const struct options *options, str
 	return is_late ? EXIT_TIMED_OUT : status;
 }
 
-// Runs the command: on the lease if `client` is not NULL. With --jobserver the command itself has one slot of the lease, and the others are
-// tokens of a jobserver as long as it runs. Returns as run_command() does.
+// Runs the command: on the lease if `client` is not NULL. With --jobserver the command itself has one slot of the lease, and the other slots
+// are tokens of a jobserver while the command runs. Returns as run_command() does.
 static int run_with_jobserver(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
                               int signal_fd, int *ret_signal) {
 	struct jobserver jobserver;

@@ -27,7 +27,7 @@ static int report(struct buf *error) {
 	return EXIT_TROUBLE;
 }
 
-#define SLOW (3 * NS_PER_S) // how long fairpar waits before a message says so
+#define SLOW (3 * NS_PER_S) // how long fairpar waits before a message says that it waits
 
 static enum semaphore_result acquire_until(struct semaphore *semaphore, const struct options *options, unsigned limit, uint64_t deadline,
                                            struct buf *error) {

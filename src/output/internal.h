@@ -42,7 +42,7 @@
 // Behind the ready bytes there may be an incomplete line (WRITER_LINE_BUFFER only). In a rope such a line begins a new piece.
 //
 // A spool is used by its job's thread until spool_finish(), then by the thread that has the turn to write. There is one exception:
-// with WRITER_LINE_BUFFER and keep_order, when a job becomes the next of its queue, the thread that ended the job before takes the
+// with WRITER_LINE_BUFFER and keep_order, when a job becomes the next of its queue, the thread that ended the previous job takes the
 // lines of this job (output_queue_promote()), under the lock of the writer and only while `busy` is false: then the job's own thread
 // does not use the spool.
 
@@ -121,7 +121,7 @@ struct output_queue {
 	struct ring writable; // output that may be written, in this order
 	struct ring window;   // with keep_order: the outputs of jobs by the number of the job; the first is the next job
 	struct output_queue *next; // the queue that is written after this queue, or NULL
-	bool waits;           // nothing of this queue may be written yet, as the queue before it is not done
+	bool waits;           // nothing of this queue may be written yet, as the previous queue is not done
 	bool closed;          // no job will follow: the queue is freed when all its output is written
 };
 
@@ -155,7 +155,7 @@ struct writer {
 	// used only by the thread that has the turn
 	struct spool *current;
 	char *scratch;           // PIECE_MAX bytes of memory, for bytes that are read from the store's file
-	struct buf receipts;     // receipts of jobs whose output was written or gathered in the sinks; for config.written() once it is flushed
+	struct buf receipts;     // receipts of jobs whose output was written or gathered in the sinks; for config.written() after a flush
 };
 
 static inline bool spool_is_line_buffered(const struct spool *spool) {
@@ -190,7 +190,7 @@ static inline bool spool_is_ordered(const struct spool *spool) {
 	return spool->queue != &spool->writer->arrival;
 }
 
-// True if the order allows that the output of this job is written now; a thread may have the turn all the same.
+// True if the order allows that the output of this job is written now; even then another thread may have the turn.
 static inline bool spool_is_next(const struct spool *spool) {
 	return !spool_is_ordered(spool) || (spool->order == spool->queue->window.first && !spool->queue->waits);
 }
@@ -274,7 +274,7 @@ void writer_fail(void *arg, int stream, int error);
 
 // ---- backpressure.c
 
-// Returns how often held memory or file space was released. A caller asks before it tries to get memory or space. No lock held.
+// Returns how often held memory or file space was released: `seen` for writer_wait(). To be called before memory or space is requested. No lock held.
 uint64_t writer_released(struct writer *writer);
 
 // Waits for room for the job's output. Returns ROOM_AGAIN when writer_released() no longer returns `seen`: try again; ROOM_THROUGH
@@ -309,7 +309,7 @@ void spool_end_line(struct spool *spool, int stream, size_t end);
 // Drops the written bytes of both areas and moves the other bytes to the front.
 void spool_compact(struct spool *spool);
 
-// WRITER_LATEST, at the end of the job: makes its last line all of its output, to be written as with WRITER_GROUP.
+// WRITER_LATEST, at the end of the job: keeps only the job's last line as its output, to be written as with WRITER_GROUP.
 void spool_keep_latest(struct spool *spool);
 
 // True if the ready output, with its tag and its receipt, can be held as one piece: it is not too long, not in a rope, and does

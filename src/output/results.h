@@ -47,7 +47,7 @@ struct results *results_in_temp(const char *dir);
 void results_add(struct results *results, int stream, const void *mem, size_t len);
 
 // results_mark() remembers the length of both streams. results_reset() cuts them to the remembered length, at first 0: so a new
-// attempt removes the output of the attempt before.
+// attempt removes the output of the previous attempt.
 void results_mark(struct results *results);
 void results_reset(struct results *results);
 

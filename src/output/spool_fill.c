@@ -232,7 +232,7 @@ static void stream_cut(struct spool *spool, int i) {
 	}
 }
 
-// Ends passing output straight to the reader, and gives up the turn: no other job is to wait for the next attempt.
+// Stops passing output straight to the reader, and gives up the turn, so that no other job waits for the next attempt of this job.
 static void spool_end_attempt(struct spool *spool) {
 	spool->stream[0].pass = spool->stream[1].pass = false;
 	if (spool->has_turn) {

@@ -33,7 +33,7 @@ struct streams {
 	struct buf shown;   // the tag as it is shown on a terminal
 };
 
-// How much of the present line of a tagged stream was put; all zero: the start of a line.
+// How far streams_put_tagged() has come in the present line of a stream; all zero: the start of a line.
 struct tag_state {
 	bool in_line;
 	size_t at;          // how many bytes of the tag were put

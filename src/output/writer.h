@@ -36,8 +36,8 @@ enum writer_mode {
 	WRITER_GROUP,        // a job's stdout, then its stderr, when it has ended
 	WRITER_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
 	                   // ended; with keep_order only while the job is the oldest of its queue: before, its lines are held
-	WRITER_LATEST,       // when a job has ended: its last line, of either stream, or the last 8 KiB of that line, on stdout, and nothing else,
-	                   // written as with WRITER_GROUP
+	WRITER_LATEST,       // when a job has ended: only its last line, of either stream (only the last 8 KiB of a long line), on stdout; written
+	                   // as with WRITER_GROUP
 };
 
 struct writer_config {
@@ -49,7 +49,7 @@ struct writer_config {
 	// on any thread, with no lock held. The callback should say nothing about EPIPE on stdout. Later output to that stream is
 	// discarded; the other stream is still written.
 	void (*failed)(void *arg, int stream, int error);
-	// Called with the receipts of jobs, one behind the other, once all of their output has been written (or has failed).
+	// Called with the receipts of jobs, concatenated, once all of their output has been written (or could not be).
 	// Called on any thread, but on one at a time; no lock held.
 	void (*written)(void *arg, const char *receipts, size_t len);
 	// Called when a job has to wait until its output is read (`stalls`), and when it goes on; `job` comes from spool_set_job().
@@ -68,7 +68,7 @@ struct writer *writer_create(const struct writer_config *config);
 // were not written because nobody read them before write_limit(). Returns 0, or -1 if output was lost since the start.
 int writer_destroy(struct writer *writer, uint64_t *ret_unread) FP_NODISCARD;
 
-// Opens a queue for a batch, in which its outputs have their order; without keep_order all batches share one queue. The caller closes
+// Opens a queue for a batch, which keeps the jobs' outputs in order; without keep_order all batches share one queue. The caller closes
 // the queue after its last spool_finish(). The writer owns the queue, and frees it when it is closed and all its output is written.
 struct output_queue *output_queue_open(struct writer *writer);
 void output_queue_close(struct writer *writer, struct output_queue *queue);

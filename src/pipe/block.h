@@ -200,7 +200,7 @@ enum data_status blockfeed_step(struct blockfeed *feed, struct block **ret_block
 // Ends the reading: jobs that get data while they run (--round-robin, --tee) get the end of file behind their last data. Idempotent.
 void blockfeed_stop(struct blockfeed *feed);
 
-// ---- all of it for each job (--tee): with --pipe, stdin as it comes; with --pipe-part, a file ----
+// ---- all of the data for each job (--tee): with --pipe, stdin as it comes; with --pipe-part, a file ----
 
 // The jobs come from items: blockfeed_step() never returns DATA_READY. The jobs that read a stream all run at once: data flows after
 // all of them were queued, and no faster than the slowest job reads. A file is opened anew for each job, so jobs that read a file

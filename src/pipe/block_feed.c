@@ -298,7 +298,7 @@ static enum data_status file_step(struct blockfeed *feed, struct block **ret_blo
 		return grow(feed);
 	}
 	enum data_status status = part_ready(feed, source, source->from + cut, ret_block);
-	(void)lseek(source->fd, (off_t)source->from, SEEK_SET); // a program that reads on after us begins there
+	(void)lseek(source->fd, (off_t)source->from, SEEK_SET); // a program that reads stdin after fairpar begins there
 	return status;
 }
 
@@ -425,7 +425,7 @@ static enum data_status deal(struct blockfeed *feed) {
 	return DATA_AGAIN;
 }
 
-// Gives the block to one more job, as its first data, as long as there may be more jobs; else deals its bytes out and frees it.
+// Gives the block to a further job as its first data, while further jobs may begin; else deals out the block's bytes, and frees the block.
 static enum data_status robin_take(struct blockfeed *feed, struct block *block, struct block **ret_block) {
 	bool is_first = feed->started < feed->most_jobs;
 	struct buf bytes = BUF_INIT;

@@ -49,7 +49,7 @@ static void take_bulk(struct channel *channel) {
 	size_t first = channel->bulk_at;
 	(void)wire_next(&channel->bulk, &channel->bulk_at, &frame);
 	buf_add(&channel->current, channel->bulk.data + first, channel->bulk_at - first);
-	if (channel->bulk_at * 2 >= channel->bulk.len) { // so each byte is moved about once
+	if (channel->bulk_at * 2 >= channel->bulk.len) { // only when half of `bulk` was taken, so each byte is moved about once
 		buf_drop(&channel->bulk, channel->bulk_at);
 		channel->bulk_at = 0;
 	}

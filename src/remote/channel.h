@@ -116,9 +116,9 @@ size_t channel_room(const struct channel *channel, uint64_t job);
 void channel_send_bytes(struct channel *channel, uint64_t job, unsigned stream, const char *bytes, size_t n);
 void channel_acknowledge(struct channel *channel, uint64_t job, size_t n);
 
-// To be called by `frame`: counts the bytes of `out` or `in`, or the bytes that `more` or `take` acknowledges. Returns NULL, or what is wrong.
-const char *channel_receive_bytes(struct channel_job *job, size_t n);
-const char *channel_acknowledged(struct channel *channel, struct channel_job *job, uint64_t n);
+// To be called by the callback `frame`. Both return NULL, or what is wrong with the frame: static text.
+const char *channel_receive_bytes(struct channel_job *job, size_t n); // counts the `n` bytes of an `out` or `in` frame
+const char *channel_acknowledged(struct channel *channel, struct channel_job *job, uint64_t n); // counts the bytes of a `more` or `take` frame
 
 // Takes bytes that have come, calls `greeting` until the greeting is whole, and then `frame` for each whole frame. Returns 0, or -1 if the
 // channel is broken (channel_why()).

@@ -186,7 +186,7 @@ static void send_program(struct dispatcher_end *end) {
 	end->program_requested = true;
 }
 
-// Skips what a login shell prints before the mark. Until the mark comes, this stays in channel.in.
+// Skips the text that a login shell prints before the mark. Until the mark comes, the text stays in channel.in.
 static size_t on_greeting(void *arg) {
 	struct dispatcher_end *end = arg;
 	struct channel *channel = &end->channel;

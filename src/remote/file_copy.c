@@ -83,7 +83,7 @@ void file_copy_fail(struct file_copy *copy, uint64_t entry, const char *name, co
 
 // ---- the path of a name ----
 
-// Makes `fd` the directory of the spot, and closes the one before. Returns 0; or -1 with errno if `fd` is -1.
+// Makes `fd` the directory of the spot, and closes the previous directory. Returns 0; or -1 with errno if `fd` is -1.
 static int move_to(struct file_spot *spot, int fd) {
 	if (fd < 0) {
 		return -1;

@@ -2,16 +2,16 @@
 //
 //   sender:   entry -data, hole, entries of a directory-> end -waits-> over           receiver:   entry … end -"over" is sent-> over
 //             Both ends may see the same directory, where a copy would replace the file by itself. So before the end of a file, or the entries
-//             of a directory, the sender waits until the receiver has made its temporary file and says "made". If the sender finds that file
-//             beside its own file, it says "same", and nothing is copied. A receiver that finds the sender's very file says "same" itself.
+//             of a directory, the sender waits until the receiver has made its temporary file and says "made". If the sender finds this temporary
+//             file beside its own file, it says "same", and nothing is copied. A receiver that finds the sender's very file says "same" itself.
 //
 // No name leads the receiver out of the directory that it was given: it takes one name at a time, and opens it relative to a descriptor, following
 // no link. A file has a temporary name in its directory until it is whole. A failure is noted in `why` at both ends, and other files are copied.
 //
 // The receiver makes a symbolic link only if its text cannot lead out of the copied tree: a relative path, with ".." only at the beginning, and no
-// more often than the link is deep. But the text may name another link, made by the user, that does lead out. So when either end follows the path
-// that the user has given, and meets a link that may have been copied like this, the way through this link, with all links behind it, must stay
-// below the directory that the link's own ".." lead to. All other links are the user's, and are followed as usual.
+// more often than the link is deep. But the text may name another link, which the user has made, and which leads out. Therefore, if a path that the
+// user has given goes through a link that a receiver may have made, the path must stay, from there on and through all further links, below the
+// directory that the ".." of that link lead to. All other links are the user's, and are followed as usual. Both ends follow paths by this rule.
 //
 // Frames in, frames out, and files; no threads, no connection. The connection writes the number of the job into the frames. At most FILE_WINDOW
 // bytes of a copy are under way: each frame except `room` counts as FILE_FRAME_COST bytes and the bytes of its payload.
@@ -81,7 +81,7 @@ void file_copy_give(struct file_copy *copy, struct buf *out);
 
 // ---- for file_send.c and file_receive.c ----
 
-// Adds a frame to those to be sent.
+// Queues a frame to be sent.
 void file_copy_write(struct file_copy *copy, const struct wire_frame *frame);
 
 // Notes why `name`, in the deepest directory, cannot be copied, and tells the other end. `entry`: the number of its entry; 0: it has none.
@@ -113,7 +113,7 @@ const char *file_copy_error(void);
 enum { FILE_ID_SIZE = 64 };
 void file_copy_id(const struct stat *stat, char ret_id[FILE_ID_SIZE]);
 
-extern const char file_is_deep[]; // the reason why a directory is not copied that is too many levels deep
+extern const char file_is_deep[]; // the reason why a directory that is too many levels deep is not copied
 
 const char *file_send_take(struct file_copy *copy, const struct wire_frame *frame);
 void file_send_give(struct file_copy *copy);

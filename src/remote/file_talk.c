@@ -6,7 +6,7 @@
 #include "base/beneath.h"
 #include "base/units.h"
 
-// ---- a thread that takes part, and the connection ----
+// ---- the talker and the thread of the connection ----
 
 void file_talk_init(struct file_talk *talk) {
 	cond_init(&talk->heard);
@@ -75,7 +75,7 @@ static const char *take(struct file_talk *talk, const struct wire_frame *frame) 
 	return frame->type == FRAME_ROOM ? NULL : "the other side has sent a frame for a file, but no file is being copied";
 }
 
-// Takes all frames of `in`, and makes those that can be sent now. Returns NULL, or why a frame is not allowed.
+// Takes all frames of `in`, and makes the frames that can be sent now. Returns NULL, or why a frame of `in` is not allowed.
 static const char *talk_on(struct file_talk *talk, const struct buf *in) {
 	const char *why = NULL;
 	struct wire_frame frame;

@@ -47,7 +47,7 @@ void file_talk_wait(struct file_talk *talk, mutex *lock);
 // For `next`: adds an `item` frame to `out`; `location` is NULL for ITEM_LAST.
 void file_talk_add_item(struct file_talk *talk, enum file_item item, const struct file_location *location);
 
-// The talker's work in a worker, until the conversation is over: then removes unfinished files. Returns whether the last item is done.
+// Does the talker's work in a worker until the conversation is over, and then removes unfinished files. Returns whether the last item is done.
 bool file_talk_serve(struct file_talk *talk, mutex *lock);
 
 // ---- file_route.c: the directories here and on the other machine, by the rules of GNU parallel's --transferfile and --return, which are those

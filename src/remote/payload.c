@@ -31,7 +31,7 @@ static void add_flag(struct buf *buf, const char *name, bool flag) {
 	}
 }
 
-// Adds variables of the base from `from` to `to` that `env` does not have, as variables to unset.
+// Adds variables to unset: those of the base, from `from` to before `to`, that `env` does not have.
 static void add_unset(struct buf *buf, char *const *from, char *const *to, char *const *env) {
 	for (; from < to; ++from) {
 		size_t len = strcspn(*from, "=");
@@ -41,8 +41,8 @@ static void add_unset(struct buf *buf, char *const *from, char *const *to, char 
 	}
 }
 
-// Adds the variables to set and to unset. Strings of the base that are in `env`, too, stand there in the same order, so one pass finds them by
-// their addresses: this must be fast, as it is done for each job.
+// Adds the variables to set and to unset. Strings of the base that are also in `env` have the same order there, so one pass finds them by their
+// addresses. This must be fast, as it is done for each job.
 static void add_env(struct buf *buf, char *const *env, const struct payload_context *context) {
 	char *const *next = context->base, *const *end = next;
 	while (*end) {

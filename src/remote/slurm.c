@@ -78,8 +78,8 @@ static bool add_name(struct slurm_reader *reader) {
 	return true;
 }
 
-// Adds the node names that reader->name followed by `rest` stands for. Calls itself for each number of a bracket. Returns where they end, at a comma or
-// the end of the list; or NULL if that is no name.
+// Reads a name, or its end, from `rest` up to a comma or the end of the list, and adds each node of that name; reader->name is the name's beginning.
+// Calls itself for each number in brackets. Returns where the name ends, or NULL if it is not valid.
 static const char *expand(struct slurm_reader *reader, const char *rest) {
 	size_t len = reader->name.len, plain = strcspn(rest, "[,");
 	buf_add(&reader->name, rest, plain);

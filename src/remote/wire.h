@@ -2,8 +2,8 @@
 //
 //   NAME NUMBER … SIZE\n PAYLOAD \n
 //
-// The numbers are decimal, without signs and leading zeros. SIZE, the payload and the newline behind it are there for frames
-// that have a payload (frames.def), even an empty one. So each frame ends with a newline: srun(1) holds back a line that has not ended.
+// The numbers are decimal, without signs and leading zeros. Only frames with a payload (frames.def), which may be empty, have SIZE, the payload
+// and the newline behind it. So each frame ends with a newline: srun(1) holds back a line that has not ended.
 //
 // Pure: no I/O, no state. The bytes that are read are not trusted.
 

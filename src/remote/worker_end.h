@@ -11,13 +11,13 @@
 #include "remote/channel.h"
 
 struct worker_calls {
-	void (*env)(void *arg, bool adds, const char *bytes, size_t n); // variables, a NUL behind each; without `adds` the worker's own are dropped
-	// A job has come: answer it by worker_end_started() and _done(), or by _refuse(). Or a conversation about files (has_files): it never starts.
+	void (*env)(void *arg, bool adds, const char *bytes, size_t n); // variables, a NUL behind each; without `adds` they replace the worker's own
+	// A job has come: answer it by worker_end_started() and _done(), or by _refuse(). A conversation about files (has_files) gets no _started().
 	void (*begin)(void *arg, struct channel_job *job, const char *payload, size_t n);
 	// A frame of a job that is not gone: `in` (acknowledge its bytes when they were passed on), `eof`, `more`, `stop`, `shut` or `lend`, with
 	// valid numbers; or any frame of a conversation about files. Returns NULL, or why the frame is not allowed: static text.
 	const char *(*frame)(void *arg, struct channel_job *job, const struct wire_frame *frame);
-	void (*suspend)(void *arg, bool begins);               // the jobs are to be stopped, as the dispatcher is about to be (`begins`); or to go on
+	void (*suspend)(void *arg, bool begins); // `begins`: stop the jobs, as the dispatcher is about to be stopped; else let the jobs go on
 };
 
 struct worker_end {
@@ -44,12 +44,12 @@ void worker_end_refuse(struct worker_end *end, uint64_t job, const char *why);
 // The job has ended, and all of its output was sent.
 void worker_end_done(struct worker_end *end, uint64_t job, const struct job_end *how);
 
-// ---- worker.c: `fairpar --worker`, which runs the jobs that a dispatcher sends over descriptors 0 and 1, as fairpar-worker(7) has it ----
+// ---- worker.c: `fairpar --worker`, which runs the jobs that a dispatcher sends over descriptors 0 and 1, as fairpar-worker(7) describes ----
 
 struct remote_worker_config {
 	unsigned slots;      // jobs at once
-	uint64_t left;       // seconds that the worker may run, 0: no limit. It ends its jobs two seconds and the length of term_seq before its end, and
-	                     // takes no job in the last minute before it ends the jobs (or in a tenth of the time, if that is less)
+	uint64_t left;       // seconds that the worker may run; 0: no limit. It ends its jobs earlier, by two seconds plus the length of term_seq. In
+	                     // the minute before that (or the last tenth of the time before that, if this is less) it takes no further job
 	const char *node;    // the machine's name
 	struct term_seq term_seq; // how jobs are ended
 	double max_load;     // no job starts at this load of the machine or above; 0: no limit

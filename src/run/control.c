@@ -91,7 +91,7 @@ static void close_name(struct control *control) {
 
 // ---- clients ----
 
-// Adds a client with its request, or returns false if the frame is none. control_tick() answers it later, because nested_mutex() is held here.
+// Adds a client with its request; returns false if the frame is no request. control_tick() answers later, because nested_mutex() is held here.
 static bool take_over(void *arg, const struct frame *frame, const char *text, int fd) {
 	static const char many[] = "too many programs wait for an answer of the run";
 	struct control *control = arg;
@@ -366,7 +366,7 @@ void control_tick(struct control *control, const struct polls *polls) {
 	}
 	const struct pollfd *at = &polls->at[control->first_poll];
 	list_for_each_entry(&control->clients, struct control_client, client, link) {
-		// after its request, a client's descriptor becomes readable only when the client goes; a client that goes earlier gets no job
+		// after its request, a client's descriptor becomes readable only when the client goes; a client that has gone before adds no job
 		bool is_open = client->is_polled ? !at++->revents || client->is_answered : !has_gone(client->fd);
 		if (is_open && !client->is_polled) {
 			on_request(client);

@@ -27,7 +27,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { SKIPS_NAMED = 20 }; // how many of the batches that are skipped because of one batch messages name, at most
+enum { SKIPS_NAMED = 20 }; // if one batch causes others to be skipped, messages name at most this many of these
 
 // ---- events ----
 

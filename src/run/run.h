@@ -61,8 +61,8 @@ int dag_check(const struct options *options, const struct manifest *manifest);
 // Returns 0, or -1 after a message.
 int dag_open(struct run *run);
 
-// Does what follows from the ends of jobs and batches: begins batches, skips others. To be called by the event loop when it
-// was woken.
+// Does what follows from the ends of jobs and batches: begins the batches that may begin, and skips those that cannot run any
+// more. To be called by the event loop when it was woken.
 void dag_advance(struct run *run);
 
 // Prints one line on stderr (SIGUSR1): the state of each selected batch, and when the batch will be done if that is known.

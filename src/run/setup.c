@@ -1,8 +1,8 @@
 // Opens the parts of a run, each part after the parts that it needs; and has the call-backs of the run's pool and of its writer.
 // run_end() closes the parts.
 //
-// The call-backs come on any thread, and without a lock of the pool or the writer unless they say so. If something concerns
-// the whole run, they set a flag for the event loop, and wake the loop.
+// The call-backs are called on any thread, and without a lock of the pool or the writer unless a comment says so. If something
+// concerns the whole run, they set a flag for the event loop, and wake the loop.
 
 #include "run/run.h"
 

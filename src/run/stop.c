@@ -44,7 +44,7 @@ enum {
 static void stop(struct run *run) {
 	if (run->phase < RUN_DRAINING) {
 		run->phase = RUN_DRAINING;
-		retry_queue_stop(run->retry_queue); // before dag_stop(): jobs that wait for a retry fail, so batches that need theirs are skipped
+		retry_queue_stop(run->retry_queue); // before dag_stop(): jobs that wait for a retry fail, so dag_stop() skips what needs their batches
 		feeds_stop(run);
 		dag_stop(run);
 		terminal_cancel(run);
@@ -77,7 +77,7 @@ static void list_child(void *arg, const struct child_view *view) {
 
 static void suspend(struct run *run) {
 	if (proctree_group_is_orphaned()) {
-		return; // the kernel would not stop fairpar: jobs would get SIGCONT right after SIGSTOP, which misses processes just being forked
+		return; // the kernel would not stop fairpar, and a SIGCONT right after the SIGSTOP misses processes that are just being forked
 	}
 	pool_pause(run->pool, true);
 	children_await_starts(run->children);

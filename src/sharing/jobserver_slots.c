@@ -346,7 +346,7 @@ void jobserver_slots_attach(struct jobserver_slots *slots, struct pool *pool, un
 }
 
 void jobserver_slots_return(struct jobserver_slots *slots) {
-	if (slots && slots->held) { // there is one thread only
+	if (slots && slots->held) { // no lock: no other thread runs now
 		(void)put_held(slots, UINT_MAX);
 	}
 	if (slots && slots->serves && !slots->spare) { // jobs may put in tokens while none are out, which audit() does not notice

@@ -1,13 +1,13 @@
 // The slots of a run, shared with other programs by GNU make's jobserver (slots/jobserver.h).
 //
 // As a client, in a job of make or cargo: the run has one slot from the start, and one more for each token that it holds. It
-// takes tokens only while items wait for a slot. When a job ends and the pipe is empty, it puts one token back, so that other
-// clients get a chance to take it.
+// takes tokens only while items wait for a slot. When a job ends and the pipe is empty, the run puts one token back, so that
+// other clients get a chance to take this token.
 //
 // As a server (--jobserver), for make and cargo in its own jobs: while a job runs, each slot for which the run has no item
-// becomes a token in the pipe. The run takes the token back before it uses the slot. When no job runs it takes back all tokens,
-// and warns if jobs have kept some. With --pool tokens are spare slots of the pool instead (jobserver_spare.c), and the
-// run's own slots stay as they are.
+// becomes a token in the pipe. The run takes the token back before it uses the slot. When no job runs, the run takes back all
+// tokens, and warns if jobs have kept some. With --pool the tokens are spare slots of the pool instead (jobserver_spare.c), and
+// the run's own slots do not become tokens.
 //
 // The worker pool is always told how many slots the run has by these rules.
 
@@ -58,7 +58,7 @@ void jobserver_slots_set_children(struct jobserver_slots *slots, struct children
 void jobserver_slots_begin(struct jobserver_slots *slots);
 void jobserver_slots_end(struct jobserver_slots *slots);
 
-// Returns the MAKEFLAGS, borrowed, of attempts that take no slot: they do not name the jobserver.
+// Returns the value of MAKEFLAGS (borrowed) for attempts that take no slot: it does not name the jobserver.
 const char *jobserver_slots_bare_flags(const struct jobserver_slots *slots);
 
 // Sets the worker pool (borrowed), which was created with `most` slots; for a client all of them but one are removed.
@@ -93,7 +93,7 @@ int jobserver_server_open(const struct options *options, struct context *context
 //
 // When an ordinary client waits, the tokens in the pipe are taken back and their leases released at once; a token that a job
 // has is taken back, and its lease released, as soon as the job puts it back. The run also gives leases back in this way
-// while it has at least two leases more than another client of this kind that waits.
+// while it has at least two leases more than another client that waits for spare slots.
 
 struct jobserver_spare;
 

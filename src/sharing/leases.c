@@ -436,7 +436,7 @@ void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, boo
 }
 
 void leases_return(struct leases *leases) {
-	if (leases) { // there is one thread only
+	if (leases) { // no lock: no other thread runs now
 		client_want(leases->client, 0, 1);
 		while (leases->nfree > 0) {
 			client_release(leases->client, leases->free[--leases->nfree].id.number);

@@ -41,8 +41,8 @@ struct observation;
 // The fewest is 0 if the number is not known: the run above is a client of make's jobserver, and *slots is only an upper bound.
 //
 // Returns -1 after a message, or 0. The caller frees *ret_leases with leases_close(). *ret_leases is NULL, with *slots 1, if there is
-// no server. Then for a pool a warning was printed. For a run above, this run has slots of its own; a warning was printed only if that
-// run is there and does not answer.
+// no server. If a pool was named, a warning was printed then. Without a pool, this run has slots of its own then; a warning was printed
+// only if the run above is there and does not answer.
 int leases_open(const struct options *options, struct context *context, unsigned *slots, struct slots_bounds *ret_bounds,
                 struct leases **ret_leases) FP_NODISCARD;
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// A slot that is lent to a fairpar in a job, or to one in a job of that fairpar and so on. It exists while its lease is in the table.
+// The loan of a slot to a fairpar in a job, or to a fairpar in a job of that fairpar, and so on. A loan exists while its lease is in the table.
 struct loan {
 	struct list link;          // of nested->loans
 	uint64_t number;           // of the lease
@@ -327,7 +327,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 
 // ---- opening and closing ----
 
-// connections.take_over until another one is set. A worker sets none: from jobs on its machine the run cannot be reached.
+// The value of connections.take_over until nested_set_take_over(). A worker does not call that: jobs on its machine cannot reach the run.
 static bool refuse_request(void *arg FP_UNUSED, const struct frame *frame, const char *text FP_UNUSED, int fd) {
 	static const char why[] = "the run is on another machine, and cannot be reached from here";
 	bool is_request = control_is_request(frame->type);

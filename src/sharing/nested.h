@@ -1,8 +1,8 @@
 // Lends slots of a run to the fairpars in its jobs (nested runs): together they use no more slots than the run has.
 //
-// A fairpar in a job connects to $FAIRPAR_SOCK (sharing/leases.c is its side). First it borrows the slot of its own job, as this job
-// does nothing but wait for it. For each further slot the owner of this table is asked (struct nested_source): a run queues an item in
-// the batch of the job, which takes a slot in its turn (exec/loan.c); a worker (on another machine) asks the run, which does so (modes/worker.c).
+// A fairpar in a job connects to $FAIRPAR_SOCK (sharing/leases.c is its side). First it borrows the slot of its own job, because this job
+// only waits for the fairpar. Each further slot is requested from the owner of this table (struct nested_source). If the owner is a run, it queues
+// an item in the job's batch, and this item takes a slot in its turn (exec/loan.c). A worker on another machine asks its run (modes/worker.c).
 
 #pragma once
 
@@ -38,7 +38,7 @@ struct lending {
 
 // Where slots beyond those of the jobs come from. Its functions are called on the event loop's thread, with nested_mutex().
 struct nested_source {
-	// Requests a slot for the fairpars in that attempt: nested_lend() is to follow. Returns false if there is no slot to come.
+	// Requests a slot for the fairpars in that attempt: nested_lend() is to follow. Returns false if no slot will come.
 	bool (*request)(void *arg, const struct live_attempt *attempt);
 	bool (*others_wait)(void *arg); // returns whether something else waits for slots: then fairpars give lent slots back after each job
 	void (*returned)(void *arg, struct lending *lending); // nobody uses the slot any more; nested.c has forgotten the struct

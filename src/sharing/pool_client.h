@@ -21,7 +21,7 @@ struct client *pool_client_open(const struct options *options, int *ret_status) 
 struct memory;
 void pool_client_share_memory(const struct client *client, const char *pool, struct memory *memory);
 
-// Appends `what`, then "2nd of 3 waiting for pool NAME, held by …", from an event CLIENT_RANK. Without `pool`: of the outer run.
+// Appends `what`, then "2nd of 3 waiting for pool NAME, held by …", from an event CLIENT_RANK. If `pool` is NULL, names the outer run.
 void pool_client_add_rank(struct buf *buf, const char *what, const char *pool, const struct client_event *event);
 
 // Prints the text of pool_client_add_rank() as a message, and how to see more.

@@ -166,7 +166,7 @@ void auto_slots_observe(struct auto_slots *auto_slots, struct observation *ret_o
 	struct controller_observation observation = {.now = now_ns(), .running = (unsigned)stat.slots_taken};
 	see_jobs(auto_slots, &observation);
 	auto_slots->since = observation.now;
-	if (auto_slots->run->options->pool.jobserver && observation.busy > observation.sampled) { // further busy processes have slots by the jobserver
+	if (auto_slots->run->options->pool.jobserver && observation.busy > observation.sampled) { // the other busy processes have slots of the jobserver
 		observation.busy = observation.sampled;
 	}
 	*ret_observation = (struct observation){
@@ -211,7 +211,7 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 		return auto_slots->due;
 	}
 	bool wanted = pool_demand(run->pool, 1) > 0; // false: no item waits for a slot; when one does, the pool calls auto_slots_starving()
-	atomic_store(&auto_slots->idle, wanted);     // set before pool_stat(): a job that begins after it finds this set
+	atomic_store(&auto_slots->idle, wanted);     // set before pool_stat(): a job that begins after pool_stat() sees it
 	pool_stat(run->pool, &stat);
 	if (!wanted || stat.slots_taken == 0) {
 		return auto_slots->due = TIME_NEVER;

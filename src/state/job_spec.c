@@ -93,7 +93,7 @@ static bool is_of(const char *entry, const char *name) {
 	return name && strncmp(entry, name, len) == 0 && entry[len] == '=';
 }
 
-// Enters the spec's own strings into its environment; no string may be added after this, as that could move the others.
+// Enters the spec's own strings into its environment; no string may be added later, as this could move the strings in memory.
 static void enter_strings(struct job_spec *spec) {
 	const char *at = buf_str(&spec->strings), *end = at + spec->strings.len;
 	for (; at < end; at += strlen(at) + 1) {
@@ -293,7 +293,7 @@ char *job_spec_shell(const char *shell, bool has_items, const char **ret_error) 
 	return chosen;
 }
 
-// Makes the context of the job: fairpar's, with what the job changes in it.
+// Makes the context of the job: fairpar's own context, with the job's directory, umask and niceness.
 static struct context *make_context(struct context *context, const struct manifest *manifest,
                                     const struct manifest_job *job) {
 	if (!job->working_dir && job->umask < 0 && job->nice == 0) {

@@ -68,8 +68,8 @@ char *job_spec_shell(const char *shell, bool has_items, const char **ret_error);
 // Appends "NAME=VALUE" and a NUL: a variable of the spec, with its value for one job.
 void job_spec_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x);
 
-// Appends the variables FAIRPAR_ITEM, which has the record's arguments joined by blanks as {} has them, and FAIRPAR_ITEM_1 and so on, which
-// have one argument each; with a NUL behind each variable.
+// Appends the variables FAIRPAR_ITEM, with the record's arguments joined by blanks as in {}, and FAIRPAR_ITEM_1 and so on, with one argument
+// each; a NUL behind each variable.
 void job_spec_add_item(struct buf *vars, const struct record *record);
 
 void job_spec_fini(struct job_spec *spec);

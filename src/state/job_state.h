@@ -77,7 +77,7 @@ struct job {
 
 	// between two attempts
 	enum event_next pending;      // why it was queued again: for another attempt or the next step
-	struct result result;         // of the attempt before
+	struct result result;         // of the previous attempt
 	struct list waiting;          // link in the list of retry_queue.c, which also uses `due` and `queue`
 	uint64_t due;                 // when the pause ends, now_ns() time
 	struct queue *queue;          // the job's queue, held open

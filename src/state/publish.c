@@ -482,7 +482,7 @@ struct event_job publish_identify(const struct worker_state *state, const struct
 	};
 }
 
-// How the pool found the item of this worker.
+// Returns where the pool found the item of this worker.
 static enum event_source source_of(const struct worker_state *state) {
 	return state->worker ? (enum event_source)worker_facts(state->worker)->source : FROM_QUEUE;
 }
@@ -630,7 +630,7 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 	}
 }
 
-// Publishes the end of an attempt; with `jobs` > 0 counts it as the end of so many jobs. `worker`: the one that ran it, or NULL.
+// Publishes the end of an attempt; with `jobs` > 0 counts it as the end of so many jobs. `worker`: its worker, or NULL.
 static void end_jobs(struct batch *batch, struct event *event, uint64_t jobs, struct worker *worker) {
 	struct publisher *publisher = batch->run->publisher;
 	const struct result *result = &event->u.job_end.result;

@@ -130,5 +130,5 @@ void publish_job_end(struct worker_state *state, const struct job *job, const st
 // Publishes and counts the end of a job that was not run, because the file that it creates exists.
 void publish_up_to_date(const struct job *job);
 // Publishes and counts a failure of the batch itself, not of a job: for example, the command that lists its items could not be started.
-// `what`: what the batch could not do, in the words that the last line shows in brackets.
+// `what`: what the batch could not do, in the words that the last line of the run shows in brackets.
 void publish_batch_failure(struct batch *batch, const char *what);

@@ -59,7 +59,7 @@ struct run {
 	struct nested *nested;                      // knows the attempts that run, and lends their slots to fairpars in them; or NULL
 	struct added_jobs *added_jobs;              // the jobs added by --add, and the processes that wait for them; NULL: there can be none
 	struct control *control;                    // answers the processes that send requests to the run, or NULL
-	struct writer *writer;                      // NULL if all is ungrouped
+	struct writer *writer;                      // NULL: all jobs write to stdout and stderr themselves (--ungroup)
 	struct event_log *trace;                    // --trace-service, or NULL
 	struct end_summary *end_summary;            // or NULL: no summary
 	struct explain_live *explain_live;          // --explain, or NULL
@@ -88,7 +88,7 @@ struct run {
 	const struct batch *shown;                  // --dry-run: the batch of the command that was shown last
 	int signal;                                 // the signal that ends the run, or 0
 	enum run_phase phase;
-	bool extended;                              // run_limit_end() has begun the time limit for the reader of the output once more
+	bool extended;                              // the output was given up, and run_limit_end() has started its time limit again
 };
 
 // Wakes the event loop. From any thread.
@@ -117,7 +117,7 @@ bool terminal_confirm(struct run *run, const char *command);
 // Ends the wait for answers, now and later. From any thread; run->terminal may be NULL.
 void terminal_cancel(struct run *run);
 
-// The terminal as the standard input of a job, or -1.
+// Returns the descriptor of the terminal, for the standard input of a job; or -1.
 int terminal_fd(const struct run *run);
 
 // Whether this process is in the foreground of the terminal, so that it can give the foreground to the job.
@@ -139,7 +139,7 @@ void terminal_note_stops(struct run *run);
 
 struct job;
 
-// What retry_queue.c does with a job that has waited.
+// The functions that retry_queue.c calls with a job that has waited.
 struct retry_calls {
 	bool (*resume)(struct queue *queue, struct job *job); // queues the job, whose time has come; false: there is no room now
 	void (*cut_off)(struct job *job);                     // ends the job, whose next attempt will not come

@@ -13,7 +13,7 @@
 //   input/       input_next()       records: lines, columns, CSV, blocks, globs
 //   template/    template_expand()  commands with replacement strings, and what execve() gets: command_build()
 //   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
-//   slots/       slots_parse()      how many jobs run at once (controller.c: with -j auto); semaphores; pools (lease.c decides, server.c
+//   slots/       slots_parse()      how many jobs run at once (auto_slots.c: with -j auto); semaphores; pools (lease.c decides, server.c
 //                                   serves, client.c asks); make's jobserver
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; proctree.c: its descendants; memory.c:
 //                                   the memory that a job needs
@@ -50,7 +50,6 @@
 //     publish.c           passes the events of run, batches, attempts and waits to subscribers; counts the ends of jobs (for --halt and statistics)
 //     retry_queue.c       jobs that wait for their next attempt
 //     terminal.c          jobs that get the terminal (--tty), and questions before jobs (-p)
-//     auto_slots.c        how many jobs run at once with -j auto
 //   gate/        gate_ask()         whether any job may start now, before it has a slot: --delay, --load, --memfree. The needs of a single job (see
 //                                   manifest/keys.def, state/job_spec.h) are claimed by its attempt (exec/attempt.c), which lends its slot while it
 //                                   waits (engine/lend.c). process/memory.c counts the memory; code that counts a new kind of need belongs in state/

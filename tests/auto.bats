@@ -195,6 +195,30 @@ numbers() {
 	assert_eq "$(numbers run2.jsonl)" 2
 }
 
+@test "-j auto: a machine finds its number of slots itself, and so does this one beside it" {
+	need jq
+	export FAIRPAR_REMOTE=$FAIRPAR
+	meet 12
+	run_fairpar --launch 'env {}' -j auto:1-12 --memory=none --log run.jsonl "$command" ::: {1..12}
+	assert_contains "$(reasons)" "env: jobs sleep"
+	assert_eq "$(jq -s 'map(select(.ev == "slots").slots) | max' run.jsonl)" 12
+	meet 14
+	run_fairpar -S : --launch 'env {}' -j auto:1-7 --memory=none --log run.jsonl "$command" ::: {1..14}
+	assert_contains "$(reasons)" ":: jobs sleep"
+	assert_eq "$(jq -s 'map(select(.ev == "slots").slots) | max' run.jsonl)" 14
+}
+
+@test "-j auto: a machine whose number of slots is given has that number" {
+	need jq
+	export FAIRPAR_REMOTE=$FAIRPAR
+	export PARALLEL_SSH=$PWD/ssh
+	printf '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nexec sh -c "$2"\n' >ssh
+	chmod +x ssh
+	meet 3
+	run_fairpar -S 3/one -j auto --memory=none --log run.jsonl "$command" ::: {1..3}
+	assert_eq "$(reasons)" ''
+}
+
 @test "-j auto does all that a fixed number does: order, failures, a manifest, blocks" {
 	run_fairpar -j auto -k echo ::: {1..50}
 	assert_eq "$output" "$(seq 50)"

@@ -66,6 +66,13 @@ check_pairs() {
 	check_pairs
 }
 
+@test "-j auto on a machine: jobs of a third of the limit are all done, and the kernel kills none" {
+	pairs
+	export FAIRPAR_REMOTE=$FAIRPAR
+	run_fairpar --launch 'env {}' -j auto:8-64 "$command" ::: {1..7}
+	check_pairs
+}
+
 @test "-j auto: a job that needs more than the limit is said to be out of memory" {
 	need jq
 	run_fairpar 2 -j auto:4-4 --log run.jsonl 'head -c 400000000 /dev/zero | tail -c 400000000 >/dev/null #' ::: 1 2

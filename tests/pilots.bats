@@ -248,7 +248,7 @@ END
 @test "what is of this machine alone does not go with pilots, whoever asks for them" {
 	printf '%s\n' 'version: 1' 'slurm: -p short' 'slots: 2' 'batches: {a: {args: [1, 2], run: "echo {}"}}' >m.yaml
 	local -A refused=([--pool]="slots of a pool or a jobserver are slots of this machine" ["--memsuspend 1G"]="--memsuspend and --noswap look at this machine only"
-		["-j auto"]="machines have a fixed number of slots")
+		["-j auto"]="the machines of Slurm have a fixed number of slots")
 	for options in "${!refused[@]}"; do
 		# shellcheck disable=SC2086 # an option and its argument
 		run_fairpar 255 --slurm=-pshort $options echo ::: 1 </dev/null

@@ -312,13 +312,11 @@ static int read_time_left(const char *text, uint64_t *ret_seconds) {
 	return 0;
 }
 
-// Checks the options of a worker, whose jobs come from another fairpar, and which needs a fixed number of slots. Returns 0, or -1 after a message.
+// Checks the options of a worker, whose jobs come from another fairpar. Returns 0, or -1 after a message.
 static int check_worker(const struct parser *parser) {
 	struct options *o = parser->options;
 	if (*parser->at) {
 		diag_error("--worker takes no command: it runs the jobs that another fairpar sends");
-	} else if (o->jobs && slots_is_auto(o->jobs)) {
-		diag_error("--worker needs a fixed number of slots: -j N, -j +N or -j N%%");
 	} else if (o->worker_left && read_time_left(o->worker_left, &o->worker_seconds) != 0) {
 		diag_error("--worker: must be a number of seconds, or a time as Slurm prints it, not '%s'", text_shows(o->worker_left));
 	} else {

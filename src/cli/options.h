@@ -312,6 +312,12 @@ bool options_words_lost_quotes(char *const *words, size_t n);
 
 #define LOST_QUOTES_HINT "hint: a shell reads these words again: quote them once more, or use -q"
 
+// Whether fairpar learns how much memory jobs need, and starts a job only when that much is available: with --memory=auto, or with -j auto
+// (`is_auto`) and no --memory.
+static inline bool options_learn_memory(const struct options *options, bool is_auto) {
+	return options->memory_use == MEMORY_AUTO || (options->memory_use == MEMORY_UNSAID && is_auto);
+}
+
 // True if a job may have to wait for the load or the memory of this machine.
 static inline bool options_watch_machine(const struct options *options) {
 	return options->load || options->memfree > 0 || options->memsuspend > 0 || options->noswap;

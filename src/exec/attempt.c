@@ -385,6 +385,7 @@ static bool run_child(struct worker_state *state, const struct job *job, struct 
 	add_paths(&state->files.go, job, &job->spec->transferred);
 	add_paths(&state->files.come, job, &job->spec->returned);
 	place->files = &state->files;
+	place->batch = job->batch->number;
 	state->elsewhere = hosts_begin(place, &state->config, state->worker);
 	if (step_elsewhere(state, job, ret_result)) {
 		return true;
@@ -506,14 +507,19 @@ static bool confirm(struct run *run, const char *command) {
 	return may;
 }
 
+// Whether the attempt is made on this machine.
+static bool is_here(const struct job *job) {
+	return !job->login || job->login->kind == SSHLOGIN_LOCAL;
+}
+
 // Notes the end of the attempt's process.
 static void note_end(struct worker_state *state, const struct job *job, const struct result *result) {
 	const struct run *run = state->run;
 	if (run->gate && !is_cleanup(job)) {
 		gate_note_end(run->gate, result);
 	}
-	if (run->auto_slots) {
-		auto_slots_end(run->auto_slots, job->batch, state->worker ? worker_width(state->worker) : 1, result);
+	if (run->auto_slots && is_here(job)) {
+		auto_slots_end(run->auto_slots, &job->batch->pace, state->worker ? worker_width(state->worker) : 1, result);
 	}
 }
 
@@ -563,7 +569,7 @@ static bool run_at(struct worker_state *state, struct job *job, struct hosts_pla
 	buf_addc(&state->label, ' ');
 	buf_add(&state->label, buf_str(&state->text), state->text.len);
 	build_env(state, job);
-	if (run->auto_slots) {
+	if (run->auto_slots && is_here(job)) {
 		auto_slots_begin(run->auto_slots, state->worker ? worker_width(state->worker) : 1);
 	}
 	if (gate_can_hold(run->gate) && !is_cleanup(job) && worker_facts(state->worker)->gated > 0) {

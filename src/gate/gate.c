@@ -35,12 +35,9 @@ struct gate {
 	atomic_uint_least64_t timeout; // of --timeout N%: N% of the median, ns; 0: not known yet
 
 	// used by the thread that calls gate_ask(), one at a time; with -S by the event loop
-	double max_load;         // 0: any
+	struct sysload_gate machine;
 	struct slots_watch load_file;
-	bool swapping;
-	struct swapped swapped;
-	uint64_t swap_read_at;    // when `swapped` was last read; 0: never
-	bool has_waited, has_missed; // messages were printed: about a wait (has_waited), about a missing figure (has_missed)
+	bool has_waited;         // a message about a wait was printed
 	uint64_t waits_since;    // when the published wait for all jobs began; 0: none is published
 	enum event_why published; // the reason of the published wait
 
@@ -71,15 +68,16 @@ int gate_open(struct run *run, const char *jobs) {
 	gate->jobs_file = jobs_file;
 	gate->jobs = jobs;
 	gate->delay = (double)options->delay;
-	if (!options->load) {
-		return 0;
-	}
+	gate->machine = (struct sysload_gate){
+		.memfree = (uint64_t)options->memfree + options->memsuspend, // the sum of both, as in GNU parallel
+		.asks = options->memfree > 0 ? "memfree" : "memsuspend",
+		.noswap = options->noswap,
+	};
 	char *error;
-	slots_watch_open(&gate->load_file, options->load);
-	if (load_parse(options->load, &gate->max_load, &error) != 0) {
-		return diag_error_free(error);
+	if (options->load) {
+		slots_watch_open(&gate->load_file, options->load);
 	}
-	return 0;
+	return options->load && load_parse(options->load, &gate->machine.max_load, &error) != 0 ? diag_error_free(error) : 0;
 }
 
 void gate_close(struct run *run) {
@@ -93,75 +91,14 @@ void gate_close(struct run *run) {
 	}
 }
 
-// ---- the checks, made without the lock: each check appends to `why` what keeps jobs from starting, or nothing ----
-
-// Warns once that /proc has no figure for the option, with errno (0: the file lacks the figure): jobs then start without the check.
-static void report_missing(struct gate *gate, const char *option) {
-	int error = errno;
-	if (!gate->has_missed) {
-		diag_warn("--%s: no number in /proc to check%s%s; jobs start without this check", option, error ? ": " : "", error ? strerror(error) : "");
-		gate->has_missed = true;
-	}
-}
-
-static void check_load(struct gate *gate, struct buf *why) {
-	const char *option = gate->run->options->load;
-	uint64_t load;
+// Appends what keeps jobs from starting on this machine, or nothing. Returns the kind of this reason, for events. Without the lock.
+static enum event_why check_machine(struct gate *gate, struct buf *why) {
+	const char *load = gate->run->options->load;
 	FP_CLEANUP(free_later) char *error = NULL;
-	if (option && slots_watch_changed(&gate->load_file) && load_parse(option, &gate->max_load, &error) != 0) {
-		diag_warn("%s; the limit stays at %g", error, gate->max_load);
+	if (load && slots_watch_changed(&gate->load_file) && load_parse(load, &gate->machine.max_load, &error) != 0) {
+		diag_warn("%s; the limit stays at %g", error, gate->machine.max_load);
 	}
-	if (option && sysload_load(&load)) {
-		sysload_add_load(why, load, gate->max_load);
-	} else if (option) {
-		report_missing(gate, "load");
-	}
-}
-
-static void check_memory(struct gate *gate, struct buf *why) {
-	const struct options *options = gate->run->options;
-	uint64_t need = (uint64_t)options->memfree + options->memsuspend; // the sum of both, as in GNU parallel
-	const char *option = options->memfree > 0 ? "memfree" : "memsuspend";
-	uint64_t bytes;
-	if (need > 0 && sysload_free(&bytes)) {
-		sysload_add_free(why, bytes, option, need);
-	} else if (need > 0) {
-		report_missing(gate, option);
-	}
-}
-
-// Appends a reason if the machine is swapping; to find that out takes two readings, at least a second apart.
-static void check_swap(struct gate *gate, struct buf *why) {
-	struct swapped swapped;
-	uint64_t now = now_ns(), before = gate->swap_read_at;
-	if (!gate->run->options->noswap) {
-		return;
-	}
-	if (before == 0 || now - before >= NS_PER_S) {
-		if (!sysload_swapped(&swapped)) {
-			report_missing(gate, "noswap");
-			return;
-		}
-		gate->swapping = before > 0 && sysload_is_swapping(&gate->swapped, &swapped);
-		gate->swapped = swapped;
-		gate->swap_read_at = now;
-	}
-	if (gate->swapping) {
-		buf_adds(why, "the machine is swapping (--noswap)");
-	}
-}
-
-// Appends the reason of the first check that keeps jobs from starting, or nothing. Returns the kind of this reason, for events.
-static enum event_why run_checks(struct gate *gate, struct buf *why) {
-	check_load(gate, why);
-	if (why->len == 0) {
-		check_memory(gate, why);
-		if (why->len > 0) {
-			return WHY_MEMORY;
-		}
-		check_swap(gate, why);
-	}
-	return WHY_LOAD;
+	return sysload_check(&gate->machine, why);
 }
 
 // ---- may the next job start? ----
@@ -191,7 +128,7 @@ uint64_t gate_ask(void *arg) {
 	mutex_unlock(&gate->lock);
 	bool is_early = now_ns() < again;
 	if (!is_early && !run->hosts) { // with -S each machine has its own gate
-		why = run_checks(gate, &what);
+		why = check_machine(gate, &what);
 		again = now_ns() + (uint64_t)CHECK_AGAIN_MS * NS_PER_MS;
 		if (why != gate->published) {
 			publish_state(run, &gate->waits_since, gate->published, NULL);
@@ -339,7 +276,7 @@ static uint64_t watch_memory(struct gate *gate, uint64_t now) {
 	bool soon = atomic_exchange(&gate->check_soon, false);
 	if (soon || now >= gate->memory_due) {
 		gate->memory_due = now + (uint64_t)CHECK_AGAIN_MS * NS_PER_MS;
-		if (sysload_free(&bytes)) { // else report_missing() has warned
+		if (sysload_free(&bytes)) { // else sysload_check() has warned
 			make_room(gate, bytes);
 		}
 	}
@@ -351,7 +288,7 @@ static uint64_t check_here(struct gate *gate, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	if (atomic_exchange(&gate->checks_here, false) || now >= gate->here_due) {
 		gate->here_due = now + (uint64_t)CHECK_AGAIN_MS * NS_PER_MS;
-		(void)run_checks(gate, &why);
+		(void)check_machine(gate, &why);
 		hosts_brake_here(gate->run->hosts, why.data);
 	}
 	return gate->here_due;

@@ -316,11 +316,14 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 
 void hosts_brake_here(struct hosts *hosts, const char *why) {
 	FP_HOLD(&hosts->lock);
-	for_each_host(hosts, host) {
-		if (host->login->kind == SSHLOGIN_LOCAL) { // true for at most one host of the list
-			on_braked(host, host->used, why);
-		}
+	struct host *host = hosts_find_here(hosts);
+	if (host) {
+		on_braked(host, host->used, why);
 	}
+}
+
+static void on_slots(void *arg, uint64_t slots, uint64_t reason) {
+	host_adapt(arg, slots, (enum controller_reason)reason);
 }
 
 static int on_program_requested(void *arg, const char *machine, struct buf *ret_why) {
@@ -427,7 +430,7 @@ static const char *on_files(void *arg FP_UNUSED, struct channel_job *job, const 
 
 static const struct dispatcher_calls dispatcher_calls = {
 	.hello = on_hello, .started = on_started, .output = on_output, .done = on_done, .lost = on_lost,
-	.bye = on_bye, .braked = on_braked, .overdue = on_overdue, .program_requested = on_program_requested,
+	.bye = on_bye, .braked = on_braked, .slots = on_slots, .overdue = on_overdue, .program_requested = on_program_requested,
 	.wanted = host_loans_wanted, .back = host_loans_back, .files = on_files,
 };
 

@@ -11,18 +11,9 @@ unsigned hosts_take_wanted(struct host_attempt *attempt) {
 
 // ---- a loan ----
 
-static const struct host *find_here(const struct hosts *hosts) {
-	for_each_host(hosts, host) {
-		if (host->login->kind == SSHLOGIN_LOCAL) {
-			return host;
-		}
-	}
-	return NULL;
-}
-
 bool hosts_loan_open(struct hosts *hosts, struct hosts_loan *loan, struct host_attempt *attempt) {
 	FP_HOLD(&hosts->lock);
-	const struct host *host = attempt ? attempt->host : find_here(hosts);
+	const struct host *host = attempt ? attempt->host : hosts_find_here(hosts);
 	*loan = (struct hosts_loan){.request = {.width = 1, .only = host, .answer = HOSTS_REFUSED}, .attempt = attempt};
 	list_init(&loan->request.link);
 	list_init(&loan->link);

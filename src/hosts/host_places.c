@@ -300,6 +300,58 @@ void host_set_slots(struct host *host) {
 	}
 }
 
+// ---- -j auto ----
+
+void host_adapt(struct host *host, uint64_t slots, enum controller_reason reason) {
+	if (host->offered == 0) {
+		return; // the worker has said goodbye
+	}
+	host->offered = slots < HOST_SLOTS_MOST ? (unsigned)slots : HOST_SLOTS_MOST;
+	host->adapted = reason;
+	host_set_slots(host);
+	atomic_store(&host->hosts->has_adapted, true); // pairs with the exchange in hosts_report_slots()
+	wakeup_post(host->hosts->wake_fd); // the event loop calls hosts_report_slots()
+}
+
+struct host *hosts_find_here(const struct hosts *hosts) {
+	for_each_host(hosts, host) {
+		if (host->login->kind == SSHLOGIN_LOCAL) { // true for at most one host of the list
+			return host;
+		}
+	}
+	return NULL;
+}
+
+bool hosts_adapts_here(const struct hosts *hosts) {
+	const struct host *host = hosts_find_here(hosts);
+	return host && configured_slots(hosts, host->login) == 0;
+}
+
+void hosts_adapt_here(struct hosts *hosts, unsigned slots, enum controller_reason reason) {
+	FP_HOLD(&hosts->lock);
+	host_adapt(hosts_find_here(hosts), slots, reason);
+}
+
+unsigned hosts_used_here(struct hosts *hosts) {
+	FP_HOLD(&hosts->lock);
+	return hosts_find_here(hosts)->used;
+}
+
+void hosts_report_slots(struct hosts *hosts, void (*fn)(void *arg, unsigned slots, const char *why), void *arg) {
+	if (!hosts || !atomic_exchange(&hosts->has_adapted, false)) {
+		return;
+	}
+	FP_HOLD(&hosts->lock);
+	for_each_host(hosts, host) {
+		if (host->adapted != CONTROLLER_KEPT) {
+			FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+			buf_printf(&why, "%s: %s", host->node->name, controller_reason_name(host->adapted));
+			host->adapted = CONTROLLER_KEPT;
+			fn(arg, hosts->slots, buf_str(&why));
+		}
+	}
+}
+
 void host_release_removed(struct host *host) {
 	if (host->is_removed && host->is_served && host->used == 0 && (host->hosts->options->nbasefiles == 0 || !host->hosts->options->cleans_up)) {
 		host_want(host, false); // with base files to remove, the worker is needed until the run ends

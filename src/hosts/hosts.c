@@ -274,7 +274,8 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	const char *program = getenv("FAIRPAR_REMOTE");
 	hosts->worker = (struct sshlogin_worker){
 		.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = program && *program ? program : NULL, .self = hosts->self,
-		.term_seq = buf_str(&hosts->term_seq), .load = options->load, .memfree = options->memfree, .copy = &hosts->copy,
+		.term_seq = buf_str(&hosts->term_seq), .load = options->load, .memfree = options->memfree,
+		.memory = options->given[OPT_MEMORY] ? options->pool.memory_text : NULL, .copy = &hosts->copy,
 	};
 	for (size_t i = 0; i < options->hosts.n; ++i) {
 		char *error;

@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "engine/pool.h"
 #include "process/child.h"
+#include "slots/controller.h"
 
 struct hosts;
 struct hosts_binding; // the hosts that one batch may use
@@ -35,6 +36,7 @@ struct hosts_place {
 	const struct sshlogin *login; // the machine; for a pilot, the node on which it ran when the place was taken; borrowed until hosts_close()
 	bool is_remote;               // the host is another machine
 	unsigned width;               // slots
+	uint64_t batch;               // set by the place's owner: the number of the attempt's batch
 	struct job_files *files;      // set by the place's owner: the files of the attempt, borrowed until its end; or NULL. Ignored for a machine that
 	                              // shares this one's file system (--launch, --slurm, `:`)
 };
@@ -167,6 +169,16 @@ void hosts_starving(struct hosts *hosts);
 // With a reason `why`, lets no job start on this machine; with NULL, lets one job start. After this job has started, and before the first call,
 // no job starts on this machine. To be called only if options_watch_machine(), from the event loop.
 void hosts_brake_here(struct hosts *hosts, const char *why);
+
+// For -j auto. hosts_adapts_here(): this machine is one of the hosts, and the number of its slots is not given. hosts_adapt_here() then sets this
+// number, because of `reason`; hosts_used_here() returns how many of the slots jobs have. From the event loop.
+bool hosts_adapts_here(const struct hosts *hosts);
+void hosts_adapt_here(struct hosts *hosts, unsigned slots, enum controller_reason reason);
+unsigned hosts_used_here(struct hosts *hosts);
+
+// Calls fn, under the lock of the hosts, for each host whose number of slots -j auto has changed since the last call: with the number of slots of all
+// hosts, and with the host and the reason in words. NULL-safe; from the event loop.
+void hosts_report_slots(struct hosts *hosts, void (*fn)(void *arg, unsigned slots, const char *why), void *arg);
 
 // Whether no host can run the jobs: a connection to each host was tried, and none was ever connected. From the event loop.
 bool hosts_are_unreachable(struct hosts *hosts);

@@ -104,6 +104,7 @@ struct host {
 	unsigned used;               // slots of all places on the host (struct hosts_place)
 	struct list open;            // link in hosts.open
 	unsigned offered;            // slots of its worker; 0 while the host is not connected, and for a pilot that is released
+	enum controller_reason adapted; // why -j auto has changed `offered`, if hosts_report_slots() is to report it; else CONTROLLER_KEPT
 	unsigned stuck;              // slots of its worker that are taken by jobs which were told to end and have not
 	unsigned pooled;             // slots that the pool has for the host: `slots`, or `used` while jobs still use more than `slots`
 	const struct sshlogin *listed; // the machine's entry in the list as it was read last: says the number of slots and the groups
@@ -194,6 +195,7 @@ struct hosts {
 	struct connection_thread *connections; // NULL before hosts_attach()
 	bool closing;                // all connections are to be closed for good
 	uint64_t kill_at;            // after hosts_kill(): when the connections are broken, so that no job is waited for (now_ns() time); else TIME_NEVER
+	atomic_bool has_adapted;     // host.adapted of a host is set
 	bool suspending;             // the workers are to suspend their jobs
 	// of the connections' thread
 	struct list begun;           // the hosts whose connection by ssh has begun, in that order, and has not been answered
@@ -366,11 +368,17 @@ unsigned hosts_pilots_wanted(const struct hosts *hosts);
 // slots of the pool accordingly (host.pooled). With the lock, which hosts_detach() takes, too.
 void host_set_slots(struct host *host);
 
+// Sets the slots of the host's worker, or of this machine, which -j auto has changed because of `reason`. With the lock.
+void host_adapt(struct host *host, uint64_t slots, enum controller_reason reason);
+
 // The slots that the options give the machine, or else the number of this machine's slots.
 unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin *login);
 
 // How many slots of one worker are used at most.
 enum { HOST_SLOTS_MOST = 4096 };
+
+// Returns the host that is this machine, or NULL.
+struct host *hosts_find_here(const struct hosts *hosts);
 
 // Whether the batch may use the host. With the lock.
 bool hosts_binding_has(const struct hosts_binding *binding, const struct host *host);

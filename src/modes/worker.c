@@ -1,7 +1,7 @@
 // The process at the other end of a connection: the thread of the loop reads and writes the connection; each job has a thread, on which child_run()
 // executes it. When the connection ends or breaks, the worker ends all jobs, by the steps of --term-seq, before it ends itself.
 
-#include "remote/worker_end.h"
+#include "modes/modes.h"
 
 #include "base/alloc.h"
 #include "base/beneath.h"
@@ -13,12 +13,13 @@
 #include "base/write_limit.h"
 #include "process/memory.h"
 #include "process/signals.h"
-#include "process/sysload.h"
 #include "remote/file_talk.h"
 #include "remote/payload.h"
+#include "remote/worker_end.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/nested.h"
 #include "shell/shell.h"
+#include "slots/auto_slots.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,12 +29,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50, LAST_S = 2 };
+enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50, LAST_S = 2, BATCHES = 256 };
 
 // A job, from its `run` frame until its end was sent. Its thread owns it; the connection's thread uses only what the lock guards.
 struct remote_job {
 	struct remote_worker *worker;
 	uint64_t number;
+	struct remote_batch *batch; // or NULL
 	struct payload payload;
 	struct list link;        // link in worker->held or worker->ready, until a thread has taken the job
 	int input_fd;            // wakes its thread when there is input (wakeup_open()); -1: the job gets no input
@@ -47,6 +49,12 @@ struct remote_job {
 	bool shut[STREAM_ERR + 1];     // nobody reads what the job writes to this stream
 };
 
+// What is learned of the jobs of a batch.
+struct remote_batch {
+	struct controller_batch pace;  // guarded by auto_slots.c
+	struct memory_learned memory;  // guarded by process/memory.c
+};
+
 // A slot that the dispatcher lends to the fairpars in a job.
 struct remote_lending {
 	struct lending lending;
@@ -58,6 +66,8 @@ struct remote_worker {
 	struct context *context;
 	struct children *children;
 	struct nested *nested;   // lends slots to the fairpars in jobs; or NULL
+	struct auto_slots *auto_slots; // of -j auto; or NULL
+	struct remote_batch *batches;  // BATCHES of them, if the worker learns of its jobs; batches whose numbers differ by a multiple of that share one
 	struct worker_end *end;  // this end of the connection, with the jobs in its channel; `lock` guards it and all members up to `env`
 	mutex lock;
 	cond work;               // something is ready, or the threads are to end
@@ -68,12 +78,16 @@ struct remote_worker {
 	unsigned nthreads;
 	bool ending;             // the jobs are being ended, and no further one is taken; set by the loop
 	struct remote_job *starting; // the job that has passed the gate and does not run yet, so that the load does not show it; or NULL
+	unsigned taken;          // slots of the jobs
+	unsigned slots;          // how many the dispatcher knows of
+	bool was_full;           // since the last sample of -j auto, all slots were taken: the dispatcher may have more jobs
 	bool is_braked;          // no job may start for now; a `brake` frame has said so
 	bool suspended;          // the jobs are stopped, with the dispatcher
 	bool threads_end;
 	struct buf base;         // variables of `env` frames
 	char **env;              // what jobs inherit; array owned
 	// of the loop:
+	struct sysload_gate gate;
 	int in_fd, out_fd, signal_fd, wake_fd;
 	struct polls polls;
 	int signal;              // the signal that ends the worker, or 0
@@ -91,7 +105,9 @@ struct thread_entry {
 	int room_fd;             // wakes the thread when its job may send more output
 };
 
+// With the lock.
 static void job_free(struct remote_job *job) {
+	job->worker->taken -= (unsigned)job->payload.width;
 	fd_close(&job->input_fd);
 	file_talk_fini(&job->talk);
 	buf_fini(&job->input);
@@ -100,17 +116,6 @@ static void job_free(struct remote_job *job) {
 }
 
 // ---- the gate: --load, --memfree ----
-
-// Sets `why` to the reason why no job may start on this machine now. Leaves it empty if one may, or if /proc shows no load or memory.
-static void check_machine(const struct remote_worker_config *config, struct buf *why) {
-	uint64_t load, bytes;
-	if (config->max_load > 0 && sysload_load(&load)) {
-		sysload_add_load(why, load, config->max_load);
-	}
-	if (why->len == 0 && config->memfree > 0 && sysload_free(&bytes)) {
-		sysload_add_free(why, bytes, "memfree", config->memfree);
-	}
-}
 
 // Bars new jobs because of `why`, or ("") admits them again. With the lock.
 static void set_brake(struct remote_worker *worker, const char *why) {
@@ -156,7 +161,7 @@ static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 		return worker->next_gate_check;
 	}
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	check_machine(worker->config, &why);
+	(void)sysload_check(&worker->gate, &why);
 	worker->next_gate_check = now + NS_PER_S;
 	if (worker->is_braked != (why.len > 0)) {
 		set_brake(worker, buf_str(&why));
@@ -216,13 +221,43 @@ static uint64_t serve_nested(struct remote_worker *worker) {
 }
 
 static void open_nested(struct remote_worker *worker) {
-	unsigned slots = worker->config->slots;
-	worker->nested = nested_open(slots, (struct slots_bounds){slots, slots}, /* lends */ true, worker->context, worker->children);
+	worker->nested = nested_open(worker->slots, worker->config->slots, /* lends */ true, worker->context, worker->children);
 	if (worker->nested) {
 		nested_attach(worker->nested, &(struct nested_source){
 			.request = request_slot, .others_wait = others_wait, .returned = return_slot, .arg = worker,
 		}, worker->wake_fd);
 		jobserver_slots_mark_level(worker->context);
+	}
+}
+
+// ---- -j auto, on the thread of the loop ----
+
+static void get_demand(void *arg, struct auto_demand *ret_demand) {
+	struct remote_worker *worker = arg;
+	unsigned lent = nested_lent(worker->nested);
+	FP_HOLD(&worker->lock);
+	*ret_demand = (struct auto_demand){
+		.children = worker->children, .taken = worker->taken + lent, .lent = lent, .wanted = worker->was_full && !worker->ending && !worker->suspended,
+	};
+	worker->was_full = worker->taken + lent >= worker->slots;
+}
+
+static void on_adapted(void *arg, unsigned slots, enum controller_reason reason) {
+	struct remote_worker *worker = arg;
+	nested_tell_slots(worker->nested, slots, reason);
+	FP_HOLD(&worker->lock);
+	worker->slots = slots;
+	channel_say(&worker->end->channel, FRAME_SLOTS, slots, (uint64_t)reason, "");
+}
+
+// Counts the slots of a job that has come, and finds its batch. With the lock.
+static void count_job(struct remote_worker *worker, struct remote_job *job) {
+	const struct payload *payload = &job->payload;
+	worker->taken += (unsigned)payload->width; // 0 if there is no payload
+	job->batch = worker->batches && payload->batch > 0 ? &worker->batches[payload->batch % BATCHES] : NULL;
+	if (worker->auto_slots && !worker->was_full && worker->taken + nested_lent(worker->nested) >= worker->slots) {
+		worker->was_full = true;
+		auto_slots_starving(worker->auto_slots);
 	}
 }
 
@@ -330,8 +365,9 @@ static void run_child(struct remote_job *job, const struct context *context, cha
 	config.origin = config.started_arg = job;
 	config.stack_top = stack_top;
 	config.started = job_started;
-	struct memory_claim claim = {.origin = job};
-	config.claim = config.memory > 0 ? &claim : NULL;
+	bool learns = job->batch && job->worker->config->learns_memory && !config.cleanup;
+	struct memory_claim claim = {.origin = job, .learned = learns ? &job->batch->memory : NULL};
+	config.claim = config.memory > 0 || learns ? &claim : NULL;
 	child_run(job->worker->children, &config, &ret_end->result, &ret_end->error);
 }
 
@@ -357,7 +393,14 @@ static void execute(struct remote_job *job, void *stack_top, struct job_end *ret
 		free(inherited);
 	}
 	nested_begin(nested, &job->live);
+	struct auto_slots *auto_slots = job->batch ? job->worker->auto_slots : NULL;
+	if (auto_slots) {
+		auto_slots_begin(auto_slots, (unsigned)payload->width);
+	}
 	run_child(job, context, env, stack_top, ret_end);
+	if (auto_slots) {
+		auto_slots_end(auto_slots, &job->batch->pace, (unsigned)payload->width, &ret_end->result);
+	}
 	nested_end(nested, &job->live);
 	free(env);
 	context_unref(context);
@@ -462,7 +505,9 @@ static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_
 		: is_late ? "the worker's time is nearly over" : worker->is_braked ? "the worker starts no jobs for now" : NULL;
 	if (!why && !job->has_files && payload_read(&job->payload, bytes, n, &fault) != 0) {
 		why = fault;
-	} else if (!why && (!has_thread(worker) || (job->payload.has_input && (job->input_fd = wakeup_open()) < 0))) {
+	}
+	count_job(worker, job);
+	if (!why && (!has_thread(worker) || (job->payload.has_input && (job->input_fd = wakeup_open()) < 0))) {
 		worker->next_gate_check = now_ns() + NS_PER_S;
 		set_brake(worker, "the worker has no free thread or descriptor for a job");
 		why = "the worker starts no jobs for now";
@@ -470,7 +515,7 @@ static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_
 	if (why) {
 		worker_end_refuse(worker->end, job->number, why); // the worker ends only when the channel has no job left
 		job_free(job);
-	} else if (!job->has_files && (worker->config->max_load > 0 || worker->config->memfree > 0)) {
+	} else if (!job->has_files && (worker->gate.max_load > 0 || worker->gate.memfree > 0)) {
 		list_push_back(&worker->held, &job->link);
 	} else {
 		make_ready(worker, job);
@@ -533,6 +578,9 @@ static const char *on_frame(void *arg FP_UNUSED, struct channel_job *of, const s
 static void on_suspend(void *arg, bool begins) {
 	struct remote_worker *worker = arg;
 	worker->suspended = begins;
+	if (!begins && worker->auto_slots) {
+		auto_slots_starving(worker->auto_slots); // nothing was sampled meanwhile
+	}
 	children_signal(worker->children, begins ? SIGSTOP : SIGCONT);
 }
 
@@ -607,6 +655,7 @@ static uint64_t do_due(struct remote_worker *worker) {
 		worker->reap = children_reap_orphans(worker->children, worker->signal_fd);
 	}
 	due = time_earlier(due, children_term_step(worker->children, now));
+	due = time_earlier(due, worker->auto_slots ? auto_slots_tick(worker->auto_slots, now) : TIME_NEVER);
 	due = time_earlier(due, worker->ending || !is_greeted ? TIME_NEVER : worker->over);
 	due = time_earlier(due, worker->said_bye ? TIME_NEVER : worker->last_minute);
 	return time_earlier(due, worker->reap);
@@ -695,14 +744,23 @@ static int worker_open(struct remote_worker *worker) {
 	(void)context_raise_nofile(worker->context);
 	worker->children = children_create(&worker->config->term_seq, worker->context, worker->wake_fd);
 	children_start_guardian(worker->children);
-	open_nested(worker);
 	const struct remote_worker_config *config = worker->config;
+	worker->gate = config->gate;
+	worker->slots = config->slots.most;
+	if (config->is_auto) {
+		worker->auto_slots = auto_slots_new(&config->slots, &(struct auto_owner){
+			.demand = get_demand, .changed = on_adapted, .arg = worker, .wake_fd = worker->wake_fd,
+		});
+		worker->slots = auto_slots_number(worker->auto_slots);
+	}
+	worker->batches = config->is_auto || config->learns_memory ? xcalloc(BATCHES, sizeof(*worker->batches)) : NULL;
+	open_nested(worker);
 	uint64_t last = LAST_S * NS_PER_S + term_seq_length(&config->term_seq), usable = u64_minus(config->left * NS_PER_S, last);
 	worker->over = config->left > 0 ? now_ns() + usable : TIME_NEVER;
 	worker->last_minute = config->left > 0 ? worker->over - time_earlier(usable / 10, LAST_MINUTE_S * NS_PER_S) : TIME_NEVER;
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	worker->end = worker_end_new(&calls, worker, &(struct worker_hello){
-		.slots = config->slots,
+		.slots = worker->slots,
 		.left = config->left,
 		.memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0,
 		.node = config->node,
@@ -728,6 +786,8 @@ static void worker_close(struct remote_worker *worker) {
 		free(entry);
 	}
 	nested_close(worker->nested);
+	auto_slots_free(worker->auto_slots);
+	free(worker->batches);
 	if (worker->children) {
 		if (worker->ending) {
 			children_kill_orphans(worker->children);

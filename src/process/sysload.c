@@ -5,6 +5,7 @@
 #include "process/sysload.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
 #include "process/memory.h"
 #include "process/proc.h"
 
@@ -13,6 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool sysload_parse_load(const char *text, uint64_t *ret_load) {
 	uint64_t running, blocked;
@@ -38,18 +40,6 @@ unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n) {
 	}
 	double most = 1 / (2 - ratio) + 1; // one more than $run in GNU parallel's source, which is the index of the last job
 	return most < (double)n ? (unsigned)most : n;
-}
-
-void sysload_add_load(struct buf *why, uint64_t load, double most) {
-	if ((double)load >= most) {
-		buf_printf(why, "the load is %" PRIu64 ", and --load lets jobs start below %g", load, most);
-	}
-}
-
-void sysload_add_free(struct buf *why, uint64_t bytes, const char *option, uint64_t asked) {
-	if (bytes < asked) {
-		buf_printf(why, "%s of memory are available, and --%s asks for %s", memory_show(bytes), option, memory_show(asked));
-	}
 }
 
 // ---- the kernel ----
@@ -79,6 +69,55 @@ bool sysload_free(uint64_t *ret_bytes) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	return read_file("/proc/meminfo", "FAIRPAR_MEMINFO", &text)
 		&& meminfo_find(buf_str(&text), "MemAvailable:", ret_bytes);
+}
+
+// ---- the gate ----
+
+// Warns once that /proc has no figure for the option, with errno (0: the file lacks the figure).
+static void report_missing(struct sysload_gate *gate, const char *option) {
+	int error = errno;
+	if (!gate->has_missed) {
+		diag_warn("--%s: no number in /proc to check%s%s; jobs start without this check", option, error ? ": " : "", error ? strerror(error) : "");
+		gate->has_missed = true;
+	}
+}
+
+// Appends a reason if the machine is swapping; to find that out takes two readings, at least a second apart.
+static void check_swap(struct sysload_gate *gate, struct buf *why) {
+	struct swapped swapped;
+	uint64_t now = now_ns(), before = gate->swap_read_at;
+	if (before == 0 || now - before >= NS_PER_S) {
+		if (!sysload_swapped(&swapped)) {
+			report_missing(gate, "noswap");
+			return;
+		}
+		gate->is_swapping = before > 0 && sysload_is_swapping(&gate->swapped, &swapped);
+		gate->swapped = swapped;
+		gate->swap_read_at = now;
+	}
+	if (gate->is_swapping) {
+		buf_adds(why, "the machine is swapping (--noswap)");
+	}
+}
+
+enum event_why sysload_check(struct sysload_gate *gate, struct buf *why) {
+	uint64_t load, bytes;
+	if (gate->max_load > 0 && !sysload_load(&load)) {
+		report_missing(gate, "load");
+	} else if (gate->max_load > 0 && (double)load >= gate->max_load) {
+		buf_printf(why, "the load is %" PRIu64 ", and --load lets jobs start below %g", load, gate->max_load);
+		return WHY_LOAD;
+	}
+	if (gate->memfree > 0 && !sysload_free(&bytes)) {
+		report_missing(gate, gate->asks);
+	} else if (gate->memfree > 0 && bytes < gate->memfree) {
+		buf_printf(why, "%s of memory are available, and --%s asks for %s", memory_show(bytes), gate->asks, memory_show(gate->memfree));
+		return WHY_MEMORY;
+	}
+	if (gate->noswap) {
+		check_swap(gate, why);
+	}
+	return WHY_LOAD;
 }
 
 // ---- processors ----

@@ -5,6 +5,7 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
+#include "job/event.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,11 +27,6 @@ bool sysload_parse_swapped(const char *text, struct swapped *ret_swapped) FP_NOD
 // to programs that nobody uses; pages that only come in, to programs that are used again. GNU parallel's rule.
 bool sysload_is_swapping(const struct swapped *before, const struct swapped *after);
 
-// sysload_add_load() appends the reason why no job may start, if `load` is not below `most`. sysload_add_free() does so if the `bytes`
-// that are free are fewer than `asked`, the value of the option named `option`. Both append nothing if a job may start.
-void sysload_add_load(struct buf *why, uint64_t load, double most);
-void sysload_add_free(struct buf *why, uint64_t bytes, const char *option, uint64_t asked);
-
 // How many of `n` jobs may run with `free_bytes` free, under --memsuspend LIMIT: one below the limit, two from the limit on,
 // three from 1.5 times the limit, five from 1.75 times, and so on; all from twice the limit. GNU parallel's rule.
 unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n);
@@ -42,6 +38,23 @@ bool sysload_load(uint64_t *ret_load) FP_NODISCARD;
 bool sysload_swapped(struct swapped *ret_swapped) FP_NODISCARD;
 // Bytes that new programs can have without swapping (proc(5), MemAvailable).
 bool sysload_free(uint64_t *ret_bytes) FP_NODISCARD;
+
+// ---- whether a job may start on this machine, by its load and memory: for a run (gate/gate.c) and for a worker (modes/worker.c) ----
+
+struct sysload_gate {
+	double max_load;         // --load: no job starts at this load or above; 0: any load
+	uint64_t memfree;        // no job starts while fewer bytes of memory are available; 0: any number
+	const char *asks;        // name of the option that asks for `memfree`
+	bool noswap;             // no job starts while the machine is swapping
+	// what the checks have seen
+	bool is_swapping, has_missed; // has_missed: a message about a missing figure was printed
+	struct swapped swapped;
+	uint64_t swap_read_at;   // when `swapped` was last read; 0: never
+};
+
+// Appends the reason why no job may start now, or nothing. Returns the kind of this reason: WHY_MEMORY, or WHY_LOAD, also if there is none. A figure
+// that /proc does not have is not checked, which a warning says once.
+enum event_why sysload_check(struct sysload_gate *gate, struct buf *why);
 
 // ---- the idle capacity of the machine between two samples ----
 

@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-#define BRAKE_NS UINT64_C(1000000000)
-#define ORDER_NS (10 * UINT64_C(1000000000))
+#define SECOND_NS UINT64_C(1000000000)
+#define BRAKE_NS SECOND_NS
+#define ORDER_NS (10 * SECOND_NS)
 
 enum { NOISE_MOST = 64 * 1024 };
 
@@ -23,6 +24,7 @@ static const char *on_hello(struct dispatcher_end *end, const struct wire_frame 
 		return "the worker is another version of fairpar, which does not speak version 2 of the protocol";
 	}
 	end->is_up = true;
+	end->up_since = end->channel.heard;
 	end->calls.hello(end->arg, &(struct worker_hello){.slots = (unsigned)frame->numbers[1], .node = frame->payload});
 	return NULL;
 }
@@ -124,6 +126,16 @@ static const char *on_job_frame(struct dispatcher_end *end, struct channel_job *
 	}
 }
 
+// Each change is logged, so a worker that sends more `slots` frames than its samples of its jobs allow, ten a second, is not believed.
+static const char *on_slots(struct dispatcher_end *end, uint64_t slots, uint64_t reason) {
+	uint64_t most = 20 + 20 * ((end->channel.heard - end->up_since) / SECOND_NS);
+	if (slots == 0 || ++end->changes > most) {
+		return slots == 0 ? "it says that it has no slots" : "it changes its number of slots too often";
+	}
+	end->calls.slots(end->arg, slots, reason);
+	return NULL;
+}
+
 static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	struct dispatcher_end *end = arg;
 	if (frame->type == FRAME_HELLO) {
@@ -143,6 +155,9 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 			end->calls.braked(end->arg, frame->numbers[1], frame->payload);
 		}
 		return NULL;
+	}
+	if (frame->type == FRAME_SLOTS) {
+		return on_slots(end, frame->numbers[0], frame->numbers[1]);
 	}
 	struct channel_job *job = channel_find_job(&end->channel, frame->numbers[0]);
 	if (!job && (frame->type == FRAME_WANT || frame->type == FRAME_BACK) && frame->numbers[0] <= end->channel.last) {

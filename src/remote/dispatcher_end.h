@@ -24,6 +24,8 @@ struct dispatcher_calls {
 	// The worker takes no jobs for now, because of `why`, while `jobs` jobs run there; or (`why` is NULL) it takes jobs again. The latter call
 	// comes at least a second after the worker's last refusal.
 	void (*braked)(void *arg, uint64_t jobs, const char *why);
+	// The worker has another number of slots now, at least 1, because of `reason` (enum controller_reason, perhaps a number that has no name).
+	void (*slots)(void *arg, uint64_t slots, uint64_t reason);
 	// The connection has broken, or the worker has refused the job. The job may have begun unless job->is_unsent is set, as after a refusal.
 	void (*lost)(void *arg, const struct channel_job *job);
 	void (*overdue)(void *arg, struct channel_job *job);   // the job was told to stop and has not ended in time; its frames may still come
@@ -44,8 +46,10 @@ struct dispatcher_end {
 	void *arg;
 	char mark[MARK_SIZE + 3]; // with the newlines around it
 	bool is_up;               // the worker's hello has come
+	uint64_t up_since;        // when the hello came
 	uint64_t suspended;       // since when the connection is suspended; valid only while it is
 	bool is_braked;           // the last `brake` frame said that the worker takes no jobs
+	uint64_t changes;         // how many `slots` frames have come
 	bool is_leaving;          // the worker takes no more jobs: one end said bye, or the worker refused a job while is_braked was not set
 	uint64_t refused, goes;   // when the worker last refused a job; when calls.braked() is to say that the worker takes jobs again, or UINT64_MAX
 	uint64_t idle_until;      // when the connection is given up because the worker is leaving and has no job, else UINT64_MAX

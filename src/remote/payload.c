@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,12 +100,14 @@ void payload_write(struct buf *buf, const struct child_config *config, const str
 	add_flag(buf, "forks", config->forks);
 	add_flag(buf, "cleanup", config->cleanup);
 	add_flag(buf, "has-input", has_input);
+	add_number(buf, "batch", context->batch);
+	add_number(buf, "slots", context->width > 1 ? context->width : 0);
 }
 
 // ---- reading ----
 
-enum field { PATH, ARG, SET, UNSET, WORKDIR, MAKES_DIR, UMASK, LIMIT, NICE, TIMEOUT, MEMORY, LABEL, FORKS, CLEANUP, HAS_INPUT };
-static const char names[] = "path arg set unset dir makes-dir umask limit nice timeout memory label forks cleanup has-input"; // in this order
+enum field { PATH, ARG, SET, UNSET, WORKDIR, MAKES_DIR, UMASK, LIMIT, NICE, TIMEOUT, MEMORY, LABEL, FORKS, CLEANUP, HAS_INPUT, BATCH, SLOTS };
+static const char names[] = "path arg set unset dir makes-dir umask limit nice timeout memory label forks cleanup has-input batch slots"; // in this order
 
 static void strings_add(struct payload_strings *strings, char *string) {
 	grow_array(&strings->at, &strings->cap, strings->n + 2, sizeof(*strings->at));
@@ -150,6 +153,8 @@ static bool set_field(struct payload *payload, const char *name, char *value) {
 	case FORKS: payload->child.forks = true; break;
 	case CLEANUP: payload->child.cleanup = true; break;
 	case HAS_INPUT: payload->has_input = true; break;
+	case BATCH: is_right = read_number(value, INT64_MAX, &payload->batch); break;
+	case SLOTS: is_right = read_number(value, INT_MAX, &payload->width); break;
 	default: is_right = false; break;
 	}
 	return is_right;
@@ -175,7 +180,7 @@ static const char *cut(char **at, char *end, char **ret_name, char **ret_value) 
 }
 
 int payload_read(struct payload *ret_payload, const char *bytes, size_t n, const char **ret_why) {
-	*ret_payload = (struct payload){.umask = -1, .child.label = "job"};
+	*ret_payload = (struct payload){.umask = -1, .child.label = "job", .width = 1};
 	buf_add(&ret_payload->bytes, bytes, n);
 	char *at = ret_payload->bytes.data, *end = at + n;
 	*ret_why = NULL;

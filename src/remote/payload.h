@@ -19,6 +19,8 @@ struct payload_context {
 	bool copies_context;  // --launch: jobs get the same context there as here, so unset variables, umask, limits and niceness are sent, too
 	const char *dir;      // the job's directory, relative to the worker's; NULL: the worker's
 	bool makes_dir;       // the worker makes the directory if it is missing
+	uint64_t batch;       // the number of the job's batch, for a worker that learns of its jobs; 0: it is not sent
+	unsigned width;       // slots that the job takes
 };
 
 // Appends the payload for the attempt. `has_input`: the attempt has a standard input, so `in` frames and an `eof` frame follow.
@@ -42,6 +44,8 @@ struct payload {
 	unsigned nlimits;
 	int nice;
 	bool has_input;
+	uint64_t batch;       // the number of the job's batch; 0: it was not sent
+	uint64_t width;       // slots that the job takes
 	struct buf bytes;     // owned
 };
 

@@ -415,10 +415,11 @@ int sshlogin_jobs(const struct sshlogin *login, const char *jobs, char ret_text[
 	long number = 0;
 	bool is_more = jobs && *jobs == '+', is_less = jobs && *jobs == '-';
 	bool is_percent = jobs && parse_percent(jobs, &percent) == 0;
-	if (jobs && !is_percent && (parse_number(jobs + (is_more || is_less), 0, INT_MAX, &number) != 0)) {
+	bool is_auto = jobs && strncmp(jobs, "auto", 4) == 0;
+	if (jobs && !is_percent && !is_auto && (parse_number(jobs + (is_more || is_less), 0, INT_MAX, &number) != 0)) {
 		return -1;
 	}
-	if (jobs && !is_percent && !is_more && !is_less) {
+	if (jobs && !is_percent && !is_auto && !is_more && !is_less) {
 		snprintf(ret_text, SSHLOGIN_JOBS_TEXT, "%ld", number);
 	} else if (login->cpus > 0 || login->has_no_cpus) {
 		double slots = (double)login->cpus * percent / 100;
@@ -444,6 +445,9 @@ static void add_worker(struct buf *text, const struct sshlogin_worker *worker, c
 	}
 	if (worker->memfree > 0) {
 		buf_printf(text, " --memfree %" PRIu64, worker->memfree);
+	}
+	if (worker->memory) {
+		buf_printf(text, " --memory %s", worker->memory);
 	}
 }
 

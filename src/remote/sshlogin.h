@@ -79,6 +79,7 @@ struct sshlogin_worker {
 	const char *term_seq; // --term-seq, or NULL
 	const char *load;     // --load, or NULL
 	uint64_t memfree;     // --memfree, bytes, or 0
+	const char *memory;   // --memory, auto or none, or NULL
 	const char *program;  // $FAIRPAR_REMOTE, the path of fairpar there ("~/…" is below the login directory), not empty; or NULL: with --launch it
 	                      // is `self`, else it is searched for
 	const char *self;     // path of this program
@@ -92,8 +93,8 @@ struct sshlogin_worker {
 int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *worker, struct buf *words, char **ret_error) FP_NODISCARD;
 
 // Sets ret_text to the -j for the worker: "" for the default, one slot for each CPU. A number of jobs counts for each machine, as in GNU
-// parallel; +N, -N and N% are computed by login->cpus if that is given, else by the worker. Returns 0; or -1 if `jobs` says anything else (a
-// file, auto), which the caller has to resolve.
+// parallel; +N, -N and N% are computed by login->cpus if that is given, else by the worker. With auto the worker decides, unless login->cpus is given.
+// Returns 0; or -1 if `jobs` says anything else (a file), which the caller has to resolve.
 enum { SSHLOGIN_JOBS_TEXT = 24 };
 int sshlogin_jobs(const struct sshlogin *login, const char *jobs, char ret_text[SSHLOGIN_JOBS_TEXT]) FP_NODISCARD;
 

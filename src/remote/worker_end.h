@@ -43,19 +43,3 @@ void worker_end_refuse(struct worker_end *end, uint64_t job, const char *why);
 
 // The job has ended, and all of its output was sent.
 void worker_end_done(struct worker_end *end, uint64_t job, const struct job_end *how);
-
-// ---- worker.c: `fairpar --worker`, which runs the jobs that a dispatcher sends over descriptors 0 and 1, as fairpar-worker(7) describes ----
-
-struct remote_worker_config {
-	unsigned slots;      // jobs at once
-	uint64_t left;       // seconds that the worker may run; 0: no limit. It ends its jobs earlier, by two seconds plus the length of term_seq. In
-	                     // the minute before that (or the last tenth of the time before that, if this is less) it takes no further job
-	const char *node;    // the machine's name
-	struct term_seq term_seq; // how jobs are ended
-	double max_load;     // no job starts at this load of the machine or above; 0: no limit
-	uint64_t memfree;    // no job starts with fewer bytes of memory free; 0: no limit
-};
-
-// Runs until the dispatcher releases the worker, the connection breaks, or a signal ends the process, which then dies by that signal. Returns 0
-// after a release, else EXIT_TROUBLE after a message. Called while the process has one thread. `context` is borrowed; jobs inherit it.
-int worker_serve(const struct remote_worker_config *config, struct context *context);

@@ -13,9 +13,11 @@
 #include "gate/gate.h"
 #include "state/publish.h"
 #include "feed/feed.h"
+#include "hosts/hosts.h"
 #include "process/context.h"
 #include "record/added_jobs.h"
 #include "record/record.h"
+#include "report/run_stats.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"
@@ -58,6 +60,14 @@ static void loop_poll(struct run *run, struct polls *polls, int timeout_ms) {
 	}
 }
 
+void run_note_slots(void *arg, unsigned slots, const char *why) {
+	struct run *run = arg;
+	unsigned known = publish_stats(run)->slots_now; // without the lock, as only this thread publishes changes of the slots
+	if (slots != (known > 0 ? known : run->slots)) {
+		publish_slots(run, slots, why);
+	}
+}
+
 static void apply_lease_changes(struct run *run) {
 	struct leases_changes changes;
 	leases_tick(run->leases, &changes);
@@ -65,11 +75,15 @@ static void apply_lease_changes(struct run *run) {
 		guardian_keep_from_now(children_guardian(run->children), GUARDIAN_SLOTS, leases_fd(run->leases));
 	}
 	if (changes.slots > 0 && run->auto_slots) {
-		auto_slots_set(run->auto_slots, changes.slots, changes.why);
+		unsigned most = run->slots_bounds.most;
+		run_note_slots(run, changes.slots < most ? changes.slots : most, changes.why ? changes.why : "the number of a new server of the pool");
 	}
 	if (changes.observe && run->auto_slots) {
 		struct observation observation;
 		auto_slots_observe(run->auto_slots, &observation);
+		if (run->options->pool.jobserver && observation.busy > observation.sampled) { // further busy processes have slots by the jobserver
+			observation.busy = observation.sampled;
+		}
 		leases_send_observation(run->leases, &observation);
 	}
 }
@@ -96,6 +110,7 @@ static void run_loop(struct run *run) {
 		if (run->auto_slots) {
 			next = time_earlier(next, auto_slots_tick(run->auto_slots, now_ns()));
 		}
+		hosts_report_slots(run->hosts, run_note_slots, run);
 		next = time_earlier(next, status_display_tick(run, now_ns()));
 		next = run->leases ? time_earlier(next, leases_due(run->leases)) : next;
 		loop_poll(run, &polls, again ? 0 : poll_ms(next));

@@ -11,6 +11,9 @@
 // Executes the run that the options describe. Returns the exit status.
 int run_all(struct options *options, struct context *context);
 
+// Publishes that the run (`arg`) has `slots` slots from now on because of `why`, unless that is known. For -j auto, from the event loop.
+void run_note_slots(void *arg, unsigned slots, const char *why);
+
 // ---- setup.c
 
 // Opens all that the run needs. `options` are run->options: the settings of the manifest are copied into them. Returns 0, or -1

@@ -64,6 +64,46 @@ static void set_slots(struct run *run, unsigned slots) {
 	run->slots_bounds = (struct slots_bounds){slots, slots};
 }
 
+// ---- -j auto ----
+
+static void get_demand(void *arg, struct auto_demand *ret_demand) {
+	struct run *run = arg;
+	struct pool_stat stat;
+	bool wanted = !run->leases && run->phase < RUN_DRAINING && pool_demand(run->pool, 1) > 0;
+	pool_stat(run->pool, &stat); // after pool_demand(): an item that comes later calls on_starving()
+	*ret_demand = (struct auto_demand){
+		.children = run->children,
+		.taken = run->hosts ? hosts_used_here(run->hosts) : (unsigned)stat.slots_taken,
+		.lent = nested_lent(run->nested),
+		.wanted = wanted,
+	};
+}
+
+static void on_adapted(void *arg, unsigned slots, enum controller_reason reason) {
+	struct run *run = arg;
+	if (run->hosts) {
+		hosts_adapt_here(run->hosts, slots, reason);
+		return;
+	}
+	pool_set_slots(run->pool, slots);
+	run_note_slots(run, slots, controller_reason_name(reason));
+	nested_tell_slots(run->nested, slots, reason);
+}
+
+// Begins to adapt the number of slots, within the bounds; NULL: the server of the run's pool adapts the number, by samples of the run's jobs.
+static void open_auto(struct run *run, const struct slots_bounds *bounds) {
+	run->auto_slots = auto_slots_new(bounds, &(struct auto_owner){
+		.demand = get_demand, .changed = on_adapted, .arg = run, .wake_fd = run->wake_fd,
+	});
+}
+
+static void close_auto(struct run *run) {
+	auto_slots_free(run->auto_slots);
+	run->auto_slots = NULL;
+}
+
+// ---- how many slots ----
+
 // Gives the run the slots of -j, as far as descriptors and processes allow it. Sets *ret_has_guardian to whether they allow a guardian.
 // Returns 0, or -1 after a message.
 static int count_slots(struct run *run, bool *ret_has_guardian) {
@@ -97,7 +137,8 @@ static int count_slots(struct run *run, bool *ret_has_guardian) {
 		set_slots(run, is_auto ? 1 : bounds.most);
 	} else {
 		run->slots_bounds = bounds;
-		auto_slots_open(run, /* in_shared_pool */ false);
+		open_auto(run, &bounds);
+		run->slots = auto_slots_number(run->auto_slots);
 	}
 	return 0;
 }
@@ -150,22 +191,22 @@ static int open_leases(struct run *run) {
 		set_slots(run, slots > 0 && slots < there ? slots : there);
 		run->slots_shared = run->slots != asked;
 		run->slots_bounds.least = most == 0 && run->slots == there ? 0 : run->slots;
-		auto_slots_close(run); // the jobserver decides how many slots there are
+		close_auto(run); // the jobserver decides how many slots there are
 		return 0;
 	}
 	int result = leases_open(options, run->context, &slots, &bounds, &run->leases);
 	if (run->leases || options->pool.name) {
-		auto_slots_close(run);
+		close_auto(run);
 		run->slots = slots;
 		run->slots_bounds = bounds;
 		run->slots_shared = slots != asked;
 		if (run->leases && leases_adapt(run->leases)) {
-			auto_slots_open(run, /* in_shared_pool */ true);
+			open_auto(run, NULL);
 		}
 	} else if (result == 0 && found == JOBSERVER_CLOSED) {
 		diag_warn("%s; one job runs at a time", why);
 		set_slots(run, 1);
-		auto_slots_close(run);
+		close_auto(run);
 	}
 	return result;
 }
@@ -180,6 +221,9 @@ static int open_hosts(struct run *run) {
 		return -1;
 	}
 	if (run->hosts) {
+		if (run->auto_slots && !hosts_adapts_here(run->hosts)) {
+			close_auto(run);
+		}
 		set_slots(run, hosts_estimate_slots(run->hosts));
 		run->slots_bounds.least = 0;
 	}

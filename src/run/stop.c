@@ -128,6 +128,14 @@ static void answer_stop_signal(struct run *run, int signal) {
 	}
 }
 
+// Prints how many slots there are with -j auto, for how long, and why.
+static void show_slots(struct run *run) {
+	const struct run_stats *stats = publish_stats(run); // without the lock, as only this thread publishes changes of the slots
+	const struct stats_slots *last = stats->nchanges > 0 ? &stats->changes[stats->nchanges - 1] : NULL;
+	diag_note("slots: %u for %.1fs: %s", stats->slots_now > 0 ? stats->slots_now : run->slots,
+	          (double)(now_ns() - (last ? last->at : run->start)) / 1e9, !last ? "the first number" : last->why ? last->why : "one of many changes");
+}
+
 static void answer_signal(struct run *run, int signal) {
 	uint64_t now = now_ns();
 	if (signal == run->options->stop_signal) {
@@ -157,7 +165,7 @@ static void answer_signal(struct run *run, int signal) {
 		hosts_each(run->hosts, list_child, &now);
 		hosts_show(run->hosts);
 		if (run->auto_slots) {
-			auto_slots_show(run->auto_slots);
+			show_slots(run);
 		}
 		memory_show_waiting(children_memory(run->children));
 		dag_show(run);
@@ -273,7 +281,7 @@ static void free_signals(struct run *run) {
 static void end_output(struct run *run) {
 	retry_queue_destroy(run->retry_queue);
 	gate_close(run);
-	auto_slots_close(run);
+	auto_slots_free(run->auto_slots);
 	terminal_close(run);
 	if (run->writer) {
 		uint64_t lost;

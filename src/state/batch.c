@@ -12,9 +12,8 @@
 #include "slots/slots.h"
 
 bool batches_learn_memory(const struct run *run) {
-	enum memory_use use = run->options->memory_use;
 	bool is_auto = run->auto_slots || (run->options->jobs && slots_is_auto(run->options->jobs)); // also if the pool's number of slots is fixed
-	return (use == MEMORY_AUTO || (use == MEMORY_UNSAID && is_auto)) && !run->options->sem.is_on;
+	return options_learn_memory(run->options, is_auto) && !run->options->sem.is_on;
 }
 
 struct batch *batch_new(struct run *run, const char *name, const struct queue_attrs *attrs, int64_t jobs) {
@@ -25,6 +24,7 @@ struct batch *batch_new(struct run *run, const char *name, const struct queue_at
 	batch->width = 1;
 	batch->name = xstrdup(name);
 	batch->attrs = *attrs;
+	batch->number = ++run->nbatches;
 	batch->jobs = jobs;
 	batch->memory = batches_learn_memory(run) ? NEW(struct memory_learned) : NULL;
 	if (run->writer && (run->options->keep_order || run->options->dry_run)) {

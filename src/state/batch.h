@@ -45,18 +45,18 @@ struct batch {
 	struct output_queue *output_queue; // of its jobs, in order; NULL without --keep-order
 	atomic_uint_least64_t order; // how many items have got a rank in the order of output so far
 	struct queue_attrs attrs;    // of its queue
+	uint64_t number;             // tells the batch from the other batches of the run; from 1
 	int64_t jobs;                // number of jobs that the batch will have; -1: not known
 	bool started;                // EVENT_BATCH_START was published; used only by the thread that opens queues
 	uint64_t ready_at;           // when the last of the batches that it needs ended (now_ns() time), and its jobs began to wait for a turn; or 0
 	char *why;                   // why its remaining jobs never start (publish_set_lost_reason()), or NULL; owned
 	struct event_batch_end ended; // the counts of its jobs that have ended; all but `longest_wait` under the publisher's lock
 	struct packsize pack_size;   // of --pack=auto; guarded by run->lock
-	struct controller_batch pace; // for -j auto; guarded by the lock of auto_slots.c
+	struct controller_batch pace; // for -j auto; used only by slots/auto_slots.c
 	struct memory_learned *memory; // --memory=auto: how much memory its jobs took; or NULL; owned, guarded by the lock of process/memory.h
 };
 
-// Whether fairpar learns how much memory jobs need, and starts a job only when that much is available: with --memory=auto, or with -j auto
-// and no --memory.
+// Whether the run learns how much memory jobs need (options_learn_memory()).
 bool batches_learn_memory(const struct run *run);
 
 // Makes a batch, whose queue will have these attributes; `name` is copied. `jobs`: how many jobs it will have; -1: not known.

@@ -15,7 +15,7 @@
 #include "manifest/manifest.h"
 #include "output/writer.h"
 #include "process/child.h"
-#include "slots/slots.h"
+#include "slots/auto_slots.h"
 
 // How far the run is. The phase only moves forward (stop.c).
 enum run_phase {
@@ -86,6 +86,7 @@ struct run {
 
 	// its state, for the event loop alone; `shown` for the one worker of --dry-run
 	const struct batch *shown;                  // --dry-run: the batch of the command that was shown last
+	uint64_t nbatches;                          // how many batches there have been
 	int signal;                                 // the signal that ends the run, or 0
 	enum run_phase phase;
 	bool extended;                              // the output was given up, and run_limit_end() has started its time limit again
@@ -161,31 +162,3 @@ void retry_queue_recheck(struct retry_queue *retry_queue);
 
 // Ends all jobs that wait, by retry_calls.cut_off, and refuses new ones. From any thread.
 void retry_queue_stop(struct retry_queue *retry_queue);
-
-// ---- auto_slots.c: -j auto, which adapts the number of a run's slots to what its jobs do
-
-struct observation;
-
-// Makes run->auto_slots, which auto_slots_close() frees (NULL-safe), for run->slots_bounds; sets run->slots to the slots to begin with.
-// `in_shared_pool`: the server of a pool sets the number of slots, and the run begins with run->slots.
-void auto_slots_open(struct run *run, bool in_shared_pool);
-void auto_slots_close(struct run *run);
-
-// For hooks.starving of the pool: items wait for a slot, so sampling resumes. Any thread.
-void auto_slots_starving(struct auto_slots *auto_slots);
-
-// Count an attempt of `width` slots: auto_slots_begin() once it has its slots, before it waits for anything else;
-// auto_slots_end() when it has ended with `result`. On the thread of its worker.
-void auto_slots_begin(struct auto_slots *auto_slots, unsigned width);
-void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned width, const struct result *result);
-
-// For a run in a pool, from the event loop. auto_slots_set() notes the number of slots that the pool's server has set, because of `why`
-// (NULL: the server is a new one). auto_slots_observe() samples the jobs for the server (slots/protocol.h).
-void auto_slots_set(struct auto_slots *auto_slots, unsigned slots, const char *why);
-void auto_slots_observe(struct auto_slots *auto_slots, struct observation *ret_observation);
-
-// Prints on standard error how many slots there are, for how long, and why. From the event loop.
-void auto_slots_show(const struct auto_slots *auto_slots);
-
-// For the event loop: samples if that is due. Returns when to call again (now_ns() time), or TIME_NEVER.
-uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now);

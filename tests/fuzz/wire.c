@@ -44,6 +44,7 @@ static void h_output(void *arg, struct channel_job *job, unsigned stream, const 
 static void h_done(void *arg, const struct channel_job *job, const struct job_end *end) { (void)arg; verify(job->number == 1 && end->result.exit_code < 256); }
 static void h_bye(void *arg, const char *why) { (void)arg; sees_bytes(why, strlen(why)); }
 static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (void)jobs; sees_bytes(why ? why : "", why ? strlen(why) : 0); }
+static void h_slots(void *arg, uint64_t slots, uint64_t reason) { (void)arg; (void)reason; verify(slots > 0); }
 static void h_lost(void *arg, const struct channel_job *job) { (void)arg; verify(job->number == 1); }
 static void h_overdue(void *arg, struct channel_job *job) { (void)arg; verify(job->number == 1); }
 
@@ -77,7 +78,7 @@ static int channel_takes(void *channel, const char *bytes, size_t n) {
 }
 
 static void as_host(const uint8_t *data, size_t size, size_t piece) {
-	static const struct dispatcher_calls calls = {h_hello, h_started, h_output, h_done, h_bye, h_braked, h_lost, h_overdue, NULL, h_wanted, h_back, h_files};
+	static const struct dispatcher_calls calls = {h_hello, h_started, h_output, h_done, h_bye, h_braked, h_slots, h_lost, h_overdue, NULL, h_wanted, h_back, h_files};
 	static const char hello[] = "\n" MARK "\nhello 2 2 0 0 1\nn\n";
 	struct dispatcher_end *host = dispatcher_end_new(&calls, NULL, MARK, 0);
 	verify(channel_receive(&host->channel, hello, sizeof(hello) - 1, 0) == 0);

@@ -273,7 +273,7 @@ static void test_machines(void) {
 	REFUSED("--sshloginfile cannot read '/proc/no'", "--slf", "/proc/no", "x");
 	REFUSED("stdin can be read only once", "--slf", "-", "-a", "-", "x");
 	REFUSED("--launch 'flux' must hold {} once", "--launch", "flux", "x");
-	REFUSED("--jobs cannot be combined with --sshlogin: machines have a fixed number of slots", "-S", "a", "-j", "auto", "x");
+	RUNS("-S", "a", "-j", "auto", "x");
 	REFUSED("--pool cannot be combined with --sshlogin: slots of a pool or a jobserver are slots of this machine", "--slf", "/dev/null", "-Sa", "--pool", "x");
 	REFUSED("--cat cannot be combined with --sshlogin", "-Sa", "--pipe", "--cat", "x");
 	REFUSED("--tty cannot be combined with --sshlogin", "-Sa", "--tty", "x");

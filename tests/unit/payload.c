@@ -21,7 +21,7 @@ static void write_job(struct buf *buf, bool copies_context) {
 		.label = "b#1", .forks = true, .cleanup = true,
 	};
 	payload_write(buf, &config, &(struct payload_context){
-		.base = base, .withheld = withheld, .copies_context = copies_context, .dir = "work", .makes_dir = true}, true);
+		.base = base, .withheld = withheld, .copies_context = copies_context, .dir = "work", .makes_dir = true, .batch = 9, .width = 3}, true);
 }
 
 static void check_list(char *const *list, char *const *expected) {
@@ -37,7 +37,7 @@ static void check_common(const struct payload *job) {
 	check_list(job->argv.at, words);
 	check_string(job->child.label, "b#1");
 	check(job->child.timeout == 123456789012345 && job->child.memory == 1 << 30);
-	check(job->child.forks && job->child.cleanup && job->has_input);
+	check(job->child.forks && job->child.cleanup && job->has_input && job->batch == 9 && job->width == 3);
 }
 
 static void test_here(void) {

@@ -25,12 +25,13 @@ static void h_output(void *arg, struct channel_job *job, unsigned stream, const 
 static void h_done(void *arg, const struct channel_job *job, const struct job_end *end) { (void)arg; (void)end; tell("done", job->number, "", 0); }
 static void h_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
 static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (void)jobs; tell(why ? "brake" : "go", 0, why ? why : "", why ? strlen(why) : 0); }
+static void h_slots(void *arg, uint64_t slots, uint64_t reason) { (void)arg; (void)reason; tell("slots", slots, "", 0); }
 static void h_lost(void *arg, const struct channel_job *job) { (void)arg; tell("lost", job->number, job->is_unsent ? "unsent" : "", job->is_unsent ? 6 : 0); }
 static void h_overdue(void *arg, struct channel_job *job) { (void)arg; tell("overdue", job->number, "", 0); }
 static const char *h_wanted(void *arg, struct channel_job *job, uint64_t slots) { (void)arg; (void)slots; tell("want", job->number, "", 0); return NULL; }
 static void h_back(void *arg, struct channel_job *job) { (void)arg; tell("back", job->number, "", 0); }
 static const char *h_files(void *arg, struct channel_job *job, const struct wire_frame *frame) { (void)arg; tell(wire_kind(frame->type)->name, job->number, "", 0); return NULL; }
-static const struct dispatcher_calls dispatcher_calls = {h_hello, h_started, h_output, h_done, h_bye, h_braked, h_lost, h_overdue, NULL, h_wanted, h_back, h_files};
+static const struct dispatcher_calls dispatcher_calls = {h_hello, h_started, h_output, h_done, h_bye, h_braked, h_slots, h_lost, h_overdue, NULL, h_wanted, h_back, h_files};
 
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; tell("env", adds, bytes, n); }
 static void a_begin(void *arg, struct channel_job *job, const char *bytes, size_t n) { (void)arg; tell(job->has_files ? "files" : "run", job->number, bytes, n); }
@@ -152,7 +153,7 @@ static void test_cut(void) {
 
 static void test_hostile(void) {
 	static const char *const to_host[] = {
-		"hello 2 2 0 0 1\nn\n", "data 1 1\nx\n", "started 3 1 0\n", "out 1 1 1\nx\n", "started 1 1 0\nstarted 1 1 0\n", "started 1 1 0\nout 1 3 1\nx\n", "take 1 1\n",
+		"hello 2 2 0 0 1\nn\n", "slots 0 1\n", "data 1 1\nx\n", "started 3 1 0\n", "out 1 1 1\nx\n", "started 1 1 0\nstarted 1 1 0\n", "started 1 1 0\nout 1 3 1\nx\n", "take 1 1\n",
 		"started 1 1 0\nrefuse 1 0\n\n", "refuse 1 0\n\nrefuse 1 0\n\n", "done 1 9 0 0 0 0 0 0 0 2\n\1\2\n", "run 1 0\n\n", "nonsense\n",
 		"done 1 0 256 0 0 0 0 0 0 2\n\1\2\n", "done 1 1 1 0 0 0 0 0 9007199254740992 2\n\1\2\n", "started 1 1 0\nout 1 0 1\nx\n", "bye\n",
 		// ends whose numbers deny each other
@@ -187,6 +188,17 @@ static void test_hostile(void) {
 		check(channel_why(&agent->channel));
 		worker_end_free(agent);
 	}
+}
+
+static void test_slots(void) {
+	struct dispatcher_end *host = make_host();
+	int n = 0;
+	while (n < 1000 && channel_receive(&host->channel, "slots 7 2\n", strlen("slots 7 2\n"), 2 * S) == 0) {
+		++n;
+	}
+	check_equal(n, 40); // 20, and 20 for each second since its hello
+	check(strstr(channel_why(&host->channel), "too often") && memmem(buf_str(&heard), heard.len, "slots7:;slots7:;", 16));
+	dispatcher_end_free(host);
 }
 
 static void test_greeting(void) {
@@ -558,6 +570,7 @@ int main(int argc, char *argv[]) {
 		TEST("each frame of the table is taken by the end that it is for", test_each_frame),
 		TEST("what comes may be cut anywhere", test_cut),
 		TEST("what the other end may not send breaks the line, and each job is lost once", test_hostile),
+		TEST("a worker may change its number of slots as often as it samples its jobs", test_slots),
 		TEST("who is no worker, no dispatcher, or of another version is found out at once", test_greeting),
 		TEST("what a worker says before it is greeted follows its greeting", test_before_the_greeting),
 		TEST("no more output is taken than there is room for", test_windows),

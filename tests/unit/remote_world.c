@@ -187,7 +187,7 @@ static const char *on_files(void *arg, struct channel_job *of FP_UNUSED, const s
 	return NULL;
 }
 
-static const struct dispatcher_calls dispatcher_calls = {on_hello, on_started, on_output, on_done, on_bye, on_braked, on_lost, NULL, NULL, NULL, NULL, on_files};
+static const struct dispatcher_calls dispatcher_calls = {on_hello, on_started, on_output, on_done, on_bye, on_braked, NULL, on_lost, NULL, NULL, NULL, NULL, on_files};
 
 // ---- what the worker is told ----
 

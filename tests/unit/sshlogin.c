@@ -198,7 +198,9 @@ static void test_jobs(void) {
 	check_jobs("0/a", "+2", "2");
 	check_jobs("a", "+2", "+2");
 	check_jobs("a", "0", "0");
-	check_jobs("a", "auto", "none");
+	check_jobs("a", "auto", "auto");
+	check_jobs("a", "auto:2-9", "auto:2-9");
+	check_jobs("4/a", "auto", "4");
 	check_jobs("a", "/a/file", "none");
 }
 

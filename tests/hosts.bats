@@ -356,11 +356,19 @@ make_inner() {
 	assert_eq "$(cat one two | wc -l)" 48
 }
 
+# make_meeting N: the script `inner LOG` as of make_inner, where no job ends before N jobs were there at once.
+make_meeting() {
+	rm -f log door
+	mkfifo door
+	exec 5<>door # as long as the test lasts: what is written stays
+	echo '"$FAIRPAR" -j8 "echo + >>$1; if [ \$(wc -l <$1) -eq '"$1"' ]; then yes | head -n 100 >door; fi; read -r _ <door; echo - >>$1 #" ::: {1..8}' >inner
+}
+
 @test "runs in jobs elsewhere use all slots of their machine, and so do those on this machine beside others" {
-	make_inner
+	make_meeting 4
 	run_fairpar --launch 'env {}' -j4 'bash inner log #' ::: 1 </dev/null
 	assert_eq "$(wc -l <log) $(most_at_once log)" "16 4"
-	rm log
+	make_meeting 3
 	printf '%s\n' 'version: 1' 'batches:' '  here:' "    hosts: [':']" '    run: bash inner log' >m.yaml
 	run_fairpar -S 3/:,1/one -f m.yaml </dev/null
 	assert_eq "$(wc -l <log) $(most_at_once log)" "16 3"

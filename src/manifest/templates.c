@@ -76,6 +76,11 @@ static struct source_span text_span(const struct loader *loader, const struct no
 	return span;
 }
 
+// The keys of a batch that are templates if it has items: first the NCOMMANDS commands that a shell reads; the first NPLAIN get a warning for a
+// replacement string if there are no items, but not `env`, whose values are often JSON.
+enum { NCOMMANDS = 3, NPLAIN = 5, NTEXTS = 6 };
+static const enum key_id text_keys[NTEXTS] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_COMMANDS, KEY_ENV};
+
 struct check {
 	struct loader *loader;
 	const struct manifest_batch *batch;
@@ -241,11 +246,10 @@ void load_check_unexpanded(struct loader *loader, const struct manifest_batch *b
 	}
 }
 
-// Checks the texts of a batch without items, except the values of env, where {} is often JSON.
+// Checks the texts of a batch without items.
 static void check_plain_texts(struct loader *loader, const struct manifest_batch *batch, const struct found *found) {
-	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_COMMANDS};
-	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
-		const struct node *node = found->at[ids[i]];
+	for (size_t i = 0; i < NPLAIN; ++i) {
+		const struct node *node = found->at[text_keys[i]];
 		load_check_unexpanded(loader, batch, node);
 		for (uint32_t k = 0; node && node->kind == NODE_LIST && k < node->n; ++k) {
 			struct found entry;
@@ -284,16 +288,14 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 	if (batch->source == MANIFEST_MATRIX && batch->matrix.nrows == 0) {
 		return; // the names of the matrix are not known
 	}
-	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_ENV, KEY_COMMANDS};
-	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
-		check_node(&check, found.at[ids[i]]);
+	for (size_t i = 0; i < NTEXTS; ++i) {
+		check_node(&check, found.at[text_keys[i]]);
 	}
-	static const enum key_id commands[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE};
 	const char *shell = batch->job->shell; // a shell that cannot take items is refused when the run looks up the shells
 	bool has_shell = !shell || (strcmp(shell, "none") != 0 && !shell_is_foreign(shell));
-	for (size_t i = 0; check.has_items && has_shell && i < sizeof(commands) / sizeof(commands[0]); ++i) {
-		const struct node *own = found.at[commands[i]];
-		check_positions(&check, own ? own : loader->base_found.at[commands[i]]);
+	for (size_t i = 0; check.has_items && has_shell && i < NCOMMANDS; ++i) {
+		const struct node *own = found.at[text_keys[i]];
+		check_positions(&check, own ? own : loader->base_found.at[text_keys[i]]);
 	}
 	bool is_used = check.has_string || (!found.at[KEY_CREATES] && has_string(loader->base.job->creates));
 	if (check.has_items && batch->run && !is_used && !diagnostics_are_full(loader->diagnostics)) {

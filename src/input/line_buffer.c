@@ -15,10 +15,7 @@ static const char *const HAS_NUL = "there is a NUL byte in the line (NUL-termina
 
 void line_buffer_fini(struct line_buffer *buffer) {
 	free(buffer->data);
-	buffer->data = NULL;
-	buffer->cap = 0;
-	buffer->start = buffer->end = buffer->searched = 0;
-	buffer->ended = buffer->skipping = buffer->may_hold_nul = false;
+	*buffer = (struct line_buffer)LINE_BUFFER_INIT(buffer->delimiter);
 }
 
 // Moves the bytes to the front of the memory, and makes room for `need` bytes behind them. The memory grows for a long line and shrinks after it.

@@ -37,7 +37,7 @@ struct added_entry {
 struct added_jobs {
 	struct run *run;
 	atomic_bool any;          // a job was added; read without the lock, so that rows of the joblog need no lock until a job is added
-	atomic_uint nwaits;       // how many waits there are; read without the lock, changed with the lock
+	atomic_bool has_waits;    // there was a wait; read without the lock, set with the lock
 	// guarded by nested_mutex()
 	struct added_entry *entries; // sorted by id
 	size_t n, cap;

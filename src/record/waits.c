@@ -31,7 +31,6 @@ struct wait {
 
 static void wait_free(struct wait *wait) {
 	list_remove(&wait->link);
-	(void)atomic_fetch_sub(&wait->jobs->nwaits, 1);
 	free(wait->ids);
 	free(wait);
 }
@@ -319,7 +318,7 @@ void waits_note_end(struct added_jobs *jobs, struct added_entry *entry) {
 }
 
 void waits_requeued(struct added_jobs *jobs, uint64_t id) {
-	if (!jobs || atomic_load_relaxed(&jobs->nwaits) == 0) {
+	if (!jobs || !atomic_load_relaxed(&jobs->has_waits)) {
 		return;
 	}
 	FP_HOLD(nested_mutex(jobs->run->nested));
@@ -344,7 +343,7 @@ struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_
 		*wait = (struct wait){.jobs = jobs, .any = any, .n = n, .done = done, .arg = arg};
 		wait->ids = xmemdup(ids, n * sizeof(*ids));
 		list_push_back(&jobs->waits, &wait->link);
-		atomic_add_relaxed(&jobs->nwaits, 1);
+		atomic_store_relaxed(&jobs->has_waits, true);
 		forget_ended(wait);
 	}
 	if (wait && wait->state == WAITS) {
@@ -376,7 +375,7 @@ void waits_cancel(struct wait *wait) {
 // Lends the slots of attempts that may lend them now, and lets attempts go on that have all their slots; with the lock.
 static void attempts_advance(struct added_jobs *jobs) {
 	struct leases *leases = jobs->run->leases;
-	for (struct live_attempt *attempt = NULL; (attempt = nested_next(jobs->run->nested, attempt));) {
+	for (struct live_attempt *attempt = NULL; jobs->has_waits && (attempt = nested_next(jobs->run->nested, attempt));) {
 		if (attempt->slots == HELD_UP) {
 			attempt_lend(jobs, attempt);
 		}

@@ -16,12 +16,11 @@ static unsigned free_slots(const struct host *host) {
 	return host->slots > host->used ? host->slots - host->used : 0;
 }
 
-// Updates the list of the hosts with free slots, after the free slots of this host have changed. With the lock.
+// Moves the host to the list for its share of free slots, after its free slots have changed. With the lock.
 static void note_free(struct host *host) {
-	if (free_slots(host) == 0) {
-		list_remove(&host->open);
-	} else if (list_is_empty(&host->open)) {
-		list_push_back(&host->hosts->open, &host->open);
+	list_remove(&host->open);
+	if (free_slots(host) > 0) {
+		list_push_back(&host->hosts->open[free_slots(host) * SHARES / host->slots], &host->open);
 	}
 }
 
@@ -118,14 +117,13 @@ static bool waits_for_others(struct hosts *hosts, const struct host *best, const
 static struct host *choose(struct hosts *hosts, struct hosts_request *request) {
 	struct host *best = NULL;
 	request->fewest = fewest_tries(hosts, request);
-	list_for_each_entry(&hosts->open, struct host, host, open) {
-		if (host->state == HOST_HELD || !accepts(host, request) || slots_available(host, request) < slots_needed(host, request) ||
-		    is_reserved(host, request)) {
-			continue;
-		}
-		uint64_t free = free_slots(host), best_free = best ? free_slots(best) : 0;
-		if (!best || free * best->slots > best_free * host->slots) {
-			best = host;
+	for (unsigned share = SHARES + 1; share-- > 0 && !best;) {
+		list_for_each_entry(&hosts->open[share], struct host, host, open) {
+			if (host->state != HOST_HELD && accepts(host, request) && slots_available(host, request) >= slots_needed(host, request) &&
+			    !is_reserved(host, request)) {
+				best = host;
+				break;
+			}
 		}
 	}
 	request->is_spread = best && !needs_several(request) && waits_for_others(hosts, best, request);

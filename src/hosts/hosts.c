@@ -260,7 +260,9 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	atomic_store_relaxed(&hosts->next_list_check, TIME_NEVER);
 	list_init(&hosts->bindings);
 	list_init(&hosts->requests);
-	list_init(&hosts->open);
+	for (size_t i = 0; i <= SHARES; ++i) {
+		list_init(&hosts->open[i]);
+	}
 	list_init(&hosts->begun);
 	list_init(&hosts->queues[0]);
 	list_init(&hosts->queues[1]);

@@ -64,6 +64,7 @@ int launcher_run(const struct launcher_config *command, int cut_fd, uint64_t unt
 struct pilots;
 
 enum { LINE_BYTES = 400 };       // how much of a line of a launcher is kept
+enum { SHARES = 64 };            // shares of free slots are compared in 64ths
 
 // What the connections' thread waits for at a descriptor of a host.
 enum watch_for { WATCH_NOT, WATCH_READ, WATCH_READ_ONCE, WATCH_WRITE };
@@ -186,7 +187,7 @@ struct hosts {
 	struct host **hosts;         // hosts of the options, then pilots, then hosts added later; the lock guards this and `n` from hosts_attach() on
 	size_t n, cap;
 	unsigned slots;              // of all hosts together
-	struct list open;            // the hosts with free slots
+	struct list open[SHARES + 1]; // the hosts with free slots, by their share of free slots in 64ths, rounded down
 	uint64_t spread_until;       // until this time (now_ns()) the first jobs may wait for hosts that are being connected (so all hosts get jobs); 0:
 	                             // no host of the options is being connected for the first time, or the time is over
 	struct list requests;        // struct hosts_request: the requests that wait for a place, the oldest first (host_places.c)

@@ -42,6 +42,7 @@ static void print_command(struct worker_state *state) {
 enum { LOSSES_ALONE = 2 }; // a job that was lost with its machine this often gets a machine for itself, as the job may be what brings machines down
 
 enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached: that of ssh
+enum { VARS = 16, VARS_BYTES = 500 }; // the variables that differ from job to job seldom need more room than for so many, with so many bytes
 
 // Builds the variables that fairpar and GNU parallel set for each job, and the variables of the spec that differ from job to job; a NUL behind each.
 static void build_vars(struct buf *vars, const struct job *job) {
@@ -49,6 +50,7 @@ static void build_vars(struct buf *vars, const struct job *job) {
 	const struct options *options = run->options;
 	const char *batch = job->batch->name;
 	buf_reset(vars);
+	buf_reserve(vars, VARS_BYTES);
 	buf_printf(vars, "FAIRPAR_BATCH=%s%cFAIRPAR_JOB=%s#%llu%cFAIRPAR_SEQ=%llu%cFAIRPAR_SLOT=%u%cFAIRPAR_ATTEMPT=%u%c", batch, 0, batch,
 	           ull(job->item.number), 0, ull(job->item.seq), 0, job->slot, 0, job->attempt, 0);
 	buf_printf(vars, "FAIRPAR_RUN=%s%cPARALLEL_SEQ=%llu%cPARALLEL_JOBSLOT=%u%cPARALLEL_PID=%d%c", publish_run_id(run), 0,
@@ -102,20 +104,12 @@ static void build_env(struct worker_state *state, const struct job *job) {
 		job_spec_add_item(vars, &job->record);
 	}
 	size_t n = spec->nenv;
-	grow_array(&state->env, &state->env_cap, n + 1, sizeof(*state->env));
+	grow_array(&state->env, &state->env_cap, n + VARS, sizeof(*state->env));
 	memcpy(state->env, spec->env, n * sizeof(*state->env));
 	for (char *at = vars->data; at < vars->data + vars->len; at += strlen(at) + 1) {
 		*NEW_ELEMENT(state->env, n, state->env_cap) = at;
 	}
 	*NEW_ELEMENT(state->env, n, state->env_cap) = NULL;
-}
-
-// Frees the environment, which was sent to the other machine: there may be very many pending attempts, and each would keep its own.
-static void forget_env(struct worker_state *state) {
-	buf_fini(&state->vars);
-	free(state->env);
-	state->env = NULL;
-	state->env_cap = 0;
 }
 
 // ---- the attempt ----
@@ -390,8 +384,12 @@ static bool run_child(struct worker_state *state, const struct job *job, struct 
 	if (step_elsewhere(state, job, ret_result)) {
 		return true;
 	}
-	if (job->spec->transferred.n == 0 && run->options->nbasefiles == 0) { // with files, the command may be sent later, when its files are there
-		forget_env(state);
+	// the environment was sent; but with files, the command may be sent later, when its files are there
+	if (job->spec->transferred.n == 0 && run->options->nbasefiles == 0) {
+		buf_fini(&state->vars); // there may be very many pending attempts, and each would keep its own environment
+		free(state->env);
+		state->env = NULL;
+		state->env_cap = 0;
 	}
 	return false;
 }

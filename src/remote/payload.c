@@ -82,6 +82,7 @@ static void add_limits(struct buf *buf, const struct context *job) {
 }
 
 void payload_write(struct buf *buf, const struct child_config *config, const struct payload_context *context, bool has_input) {
+	buf_reserve(buf, 2000); // most descriptions need no more
 	add(buf, "path", config->path);
 	for (char *const *arg = config->argv; *arg; ++arg) {
 		add(buf, "arg", *arg);

@@ -93,10 +93,7 @@ static void job_close(struct worker_state *state, struct job *job, const struct 
 
 // ---- continuations ----
 
-static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size);
-static enum work_status resume_job(struct worker *worker, struct queue *queue, void *data);
-static void drop_again(struct queue *queue, void *data, size_t size);
-static const struct work_type work_again = {.name = "continuation", .run = run_again, .resume = resume_job, .drop = drop_again};
+static const struct work_type work_again;
 
 // Copies the job, with its texts, to the heap, because the job outlives the item that runs now.
 static struct job *job_keep(struct job *job) {
@@ -420,4 +417,5 @@ static void drop_item(struct queue *queue, void *data, size_t size) {
 	drop(&job);
 }
 
+static const struct work_type work_again = {.name = "continuation", .run = run_again, .resume = resume_job, .drop = drop_again};
 const struct work_type work_item = {.name = "item", .run = run_item, .resume = resume_job, .drop = drop_item};

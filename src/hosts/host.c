@@ -134,18 +134,17 @@ static void read_input(struct host *host, struct host_attempt *attempt) {
 
 // Returns the login of the node of that name, or `otherwise` if the name is not valid.
 static const struct sshlogin *find_node(struct hosts *hosts, const char *name, const struct sshlogin *otherwise) {
-	size_t len = strlen(name);
 	if (!slurm_is_node(name)) {
 		return otherwise;
 	}
 	struct pilot_node *node = hosts->nodes;
-	while (node && strcmp(node->name, name) != 0) {
+	while (node && strcmp(node->login.name, name) != 0) {
 		node = node->next;
 	}
 	if (!node) {
-		node = xmalloc(sizeof(*node) + len + 1);
-		memcpy(node->name, name, len + 1);
-		node->login = (struct sshlogin){.kind = SSHLOGIN_LAUNCH, .is_pilot = true, .name = node->name, .host = node->name};
+		char *own = arena_text(&hosts->arena, name, strlen(name));
+		node = arena_alloc(&hosts->arena, sizeof(*node));
+		node->login = (struct sshlogin){.kind = SSHLOGIN_LAUNCH, .is_pilot = true, .name = own, .host = own};
 		node->next = hosts->nodes;
 		hosts->nodes = node;
 	}
@@ -522,14 +521,13 @@ static void connection_lost(struct host *host) {
 	end_turn(host);
 	host->pause = host->pause == 0 ? BACKOFF_FIRST_S : host->pause * 2 < BACKOFF_MOST_S ? host->pause * 2 : BACKOFF_MOST_S;
 	host->retry_at = host->now + host->pause * NS_PER_S;
-	host->phase = CONNECTION_KILLED;
 }
 
 // Makes the next step to end the launcher, or ssh-keygen: looks whether it has ended, or signals it.
 static void end_launcher(struct host *host) {
 	host_watch(host, &host->end, host->launcher.pidfd, WATCH_NOT); // before the pidfd is closed, whose number another thread may get
 	bool is_reaped = launcher_reap(&host->launcher, host->now);
-	if (host->phase == CONNECTION_ENDING && (is_reaped || host->launcher.signal)) {
+	if (host->connection && (is_reaped || host->launcher.signal)) {
 		connection_lost(host);
 	}
 	if (!is_reaped) {
@@ -841,7 +839,7 @@ uint64_t host_step(struct host *host) {
 	}
 	uint64_t due = host->phase == CONNECTION_NONE ? connect_if_due(host) : TIME_NEVER;
 	host->next_deadline = TIME_NEVER;
-	if (host->phase != CONNECTION_ENDING) { // in this phase attempts wait until it is known how the launcher ends
+	if (is_connected(host) || !host->connection) { // else attempts wait until it is known how the launcher ends
 		process_attempts(host);
 	}
 	if (is_connected(host)) {

@@ -422,9 +422,8 @@ bool hosts_binding_has(const struct hosts_binding *binding, const struct host *h
 
 void hosts_unbind(struct hosts_binding *binding) {
 	if (binding) {
-		mutex_lock(&binding->hosts->lock);
+		FP_HOLD(&binding->hosts->lock);
 		list_remove(&binding->link);
-		mutex_unlock(&binding->hosts->lock);
 		free(binding);
 	}
 }

@@ -394,10 +394,7 @@ void hosts_close(struct hosts *hosts) {
 	free(hosts->env);
 	free(hosts->cwd);
 	program_copy_fini(&hosts->copy);
-	for (struct pilot_node *next, *node = hosts->nodes; node; node = next) {
-		next = node->next;
-		free(node);
-	}
+	arena_fini(&hosts->arena);
 	buf_fini(&hosts->base);
 	cond_fini(&hosts->changed);
 	mutex_fini(&hosts->lock);

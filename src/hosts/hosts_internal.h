@@ -80,10 +80,10 @@ struct watch {
 //
 //   NONE -its turn has come-> LOOKUP -ssh-keygen is reaped-> NONE     (only where ssh may ask about the machine's key)
 //   NONE -its turn has come, the launcher is started-> BEGUN -the worker was told to end-> RELEASED
-//   BEGUN, RELEASED -lost, or not needed: the pipes are closed-> ENDING -SIGTERM-> KILLED
-//   ENDING, KILLED -the launcher is reaped-> NONE
-// How the launcher ends is known only when ENDING is over. So only then the end of the connection is reported, and the jobs on the worker are lost.
-enum connection_phase { CONNECTION_NONE, CONNECTION_LOOKUP, CONNECTION_BEGUN, CONNECTION_RELEASED, CONNECTION_ENDING, CONNECTION_KILLED };
+//   BEGUN, RELEASED -lost, or not needed: the pipes are closed-> ENDING -the launcher is reaped-> NONE
+// The end of the connection is reported, and the jobs on the worker are lost, only when the launcher is reaped or gets SIGTERM: then it is known how
+// it ends.
+enum connection_phase { CONNECTION_NONE, CONNECTION_LOOKUP, CONNECTION_BEGUN, CONNECTION_RELEASED, CONNECTION_ENDING };
 
 // A machine: its entry in the list of machines, and its connection. A lost connection is made again after a pause, which grows from 1 s to 60 s.
 //
@@ -128,7 +128,7 @@ struct host {
 	enum connection_phase phase;
 	struct launcher launcher;    // also ssh-keygen
 	struct watch out, err, in, end; // of the launcher's descriptors
-	struct dispatcher_end *connection; // from BEGUN to ENDING, else NULL
+	struct dispatcher_end *connection; // from BEGUN until its end is reported, else NULL
 	bool sends_program;          // the machine has requested the program, and has not been sent all of it
 	uint64_t program_at;         // how many bytes of the answer were sent, as program_copy_send() counts
 	struct list turn;            // link in hosts.begun, or in one of hosts.queues
@@ -145,7 +145,6 @@ struct host {
 struct pilot_node {
 	struct sshlogin login;
 	struct pilot_node *next;
-	char name[];
 };
 
 // Whether the host has no connection because the last connection was lost or could not be made. A message has said so.
@@ -206,6 +205,7 @@ struct hosts {
 	size_t first_pilot, npilots; // index of the first pilot, and how many there are
 	struct program_copy copy;    // for machines without a fairpar
 	struct pilot_node *nodes;    // each node on which a pilot was; kept until the end, because places borrow the logins
+	struct arena arena;          // has the nodes
 	atomic_uint ending;          // enum hosts_ending: whether the run ends or kills attempts, and refuses new ones; only grows. Set with the lock
 	atomic_bool told_shared;     // a message has said that another machine shares a directory with this machine
 	struct list bindings;        // struct hosts_binding

@@ -57,9 +57,10 @@ static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t n
 	return due;
 }
 
-// Sets *ret_looks to whether Slurm's queue is to be queried now for the reason why pilots wait. Returns when the next query is due.
-static uint64_t query_queue(struct pilot_policy *policy, uint64_t now, bool *ret_looks) {
+// Sets *ret_queries to whether Slurm's queue is to be queried now for the reason why pilots wait. Returns when the next query is due.
+static uint64_t query_queue(struct pilot_policy *policy, uint64_t now, bool *ret_queries) {
 	uint64_t first = TIME_NEVER;
+	*ret_queries = false;
 	for (unsigned i = 0; i < policy->n; ++i) {
 		if (policy->pilots[i].state == PILOT_REQUESTED) {
 			first = time_earlier(first, policy->pilots[i].since);
@@ -71,15 +72,14 @@ static uint64_t query_queue(struct pilot_policy *policy, uint64_t now, bool *ret
 	}
 	policy->next_query = policy->query_pause == 0 ? first + QUERY_FIRST_S * NS_PER_S : policy->next_query;
 	if (now >= policy->next_query) {
-		*ret_looks = true;
+		*ret_queries = true;
 		policy->query_pause = policy->query_pause == 0 ? QUERY_NEXT_S * NS_PER_S : time_earlier(policy->query_pause * 2, QUERY_MOST_S * NS_PER_S);
 		policy->next_query = now + policy->query_pause;
 	}
 	return policy->next_query;
 }
 
-struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now) {
-	struct pilot_step step = {.due = TIME_NEVER};
+uint64_t pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now, bool *ret_queries) {
 	policy->no_demand_since = demand > 0 ? TIME_NEVER : policy->no_demand_since == TIME_NEVER ? now : policy->no_demand_since;
 	for (unsigned i = 0; i < policy->n; ++i) {
 		if (policy->none_can_start && policy->pilots[i].state == PILOT_REQUESTED) {
@@ -87,10 +87,9 @@ struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand
 		}
 	}
 	policy->none_can_start = false;
-	step.due = time_earlier(step.due, request(policy, demand, now));
-	step.due = time_earlier(step.due, release(policy, demand, now));
-	step.due = time_earlier(step.due, query_queue(policy, now, &step.queries_queue));
-	return step;
+	uint64_t due = request(policy, demand, now);
+	due = time_earlier(due, release(policy, demand, now));
+	return time_earlier(due, query_queue(policy, now, ret_queries));
 }
 
 void pilot_has_come(struct pilot_policy *policy) {

@@ -32,14 +32,10 @@ struct pilot_policy {
 	uint64_t query_pause, next_query; // between two queries of Slurm's queue (0: there was none), and when the next one is due
 };
 
-struct pilot_step {
-	bool queries_queue;           // query Slurm's queue now for the reason why pilots wait
-	uint64_t due;         // when to step again, if nothing happens before
-};
-
 // Sets pilots that are to be requested to PILOT_REQUESTED, and pilots that are to be released or whose request is to be cancelled to PILOT_LEAVING.
-// `demand`: how many more slots could be used now.
-struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now);
+// `demand`: how many more slots could be used now. *ret_queries: Slurm's queue is to be queried now for the reason why pilots wait. Returns when to
+// step again, if nothing happens before.
+uint64_t pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now, bool *ret_queries);
 
 // A pilot has sent its hello.
 void pilot_has_come(struct pilot_policy *policy);

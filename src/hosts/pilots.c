@@ -167,8 +167,9 @@ static struct pilot pilot_of(const struct host *host) {
 	return (struct pilot){.state = host->wanted ? wanted : unwanted, .since = host->used > 0 ? TIME_NEVER : host->idle_since};
 }
 
-// Requests and releases pilots as the policy decides. Returns the policy's step; *ret_cancels: waiting requests are to be cancelled.
-static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
+// Requests and releases pilots as the policy decides. Returns when to do so again. *ret_queries: Slurm's queue is to be queried; *ret_cancels: waiting
+// requests are to be cancelled.
+static uint64_t decide(struct pilots *pilots, bool *ret_queries, bool *ret_cancels) {
 	struct hosts *hosts = pilots->hosts;
 	struct pilot_policy *policy = &pilots->policy;
 	FP_HOLD(&hosts->lock);
@@ -177,8 +178,7 @@ static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 	for (unsigned i = 0; i < policy->n; ++i) {
 		policy->pilots[i] = pilot_of(host_of(pilots, i));
 	}
-	uint64_t now = now_ns();
-	struct pilot_step step = pilot_policy_step(policy, demand, now);
+	uint64_t now = now_ns(), due = pilot_policy_step(policy, demand, now, ret_queries);
 	for (unsigned i = 0; i < policy->n; ++i) {
 		struct host *host = host_of(pilots, i);
 		enum pilot_state state = policy->pilots[i].state;
@@ -193,25 +193,25 @@ static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 			host_want(host, false);
 		}
 	}
-	return step;
+	return due;
 }
 
 // Does what the policy decides now. Returns when the next step is due.
 static uint64_t step(struct pilots *pilots) {
-	bool cancels = false;
-	struct pilot_step step = decide(pilots, &cancels);
+	bool queries, cancels = false;
+	uint64_t due = decide(pilots, &queries, &cancels);
 	if (cancels) {
 		(void)cancel(pilots, pilots->name, /* waiting */ true);
 		wakeup_post(pilots->hosts->wake_fd); // pilots_are_lost() may have changed
 	}
-	if (pilots->has_requested && !pilots->has_cleaned && (step.queries_queue || !pilots->has_tried)) {
+	if (pilots->has_requested && !pilots->has_cleaned && (queries || !pilots->has_tried)) {
 		pilots->has_tried = true;
 		clean_up(pilots);
 	}
-	if (step.queries_queue) {
+	if (queries) {
 		query_queue(pilots);
 	}
-	return step.due;
+	return due;
 }
 
 static void *pilots_main(void *arg) {

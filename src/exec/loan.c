@@ -11,9 +11,8 @@
 struct run_loan {
 	struct run *run;
 	struct hosts_loan machine;  // the slot on the machine of the job; in a run on one machine only `is_over` and `request.worker` are used
-	bool is_here;               // the job is on this machine: the slot is lent to its fairpars as `lending`
 	bool has_lent;              // the slot has come, and was lent
-	struct lending lending;
+	struct lending lending;     // the slot, if the job is on this machine (machine.attempt is NULL)
 	uint64_t attempt;           // number of the attempt
 };
 
@@ -26,7 +25,7 @@ static void forget(struct run_loan *loan) {
 
 // Ends a loan whose slot is back, or does not come.
 static enum work_status end(struct run_loan *loan) {
-	if (loan->is_here && !loan->has_lent) {
+	if (!loan->machine.attempt && !loan->has_lent) {
 		(void)nested_lend(loan->run->nested, loan->attempt, NULL);
 	}
 	forget(loan);
@@ -39,7 +38,7 @@ static enum work_status lend(struct run_loan *loan, struct worker *worker) {
 	}
 	loan->has_lent = true;
 	loan->lending.slot = worker_slot(worker);
-	if (!loan->is_here) {
+	if (loan->machine.attempt) {
 		hosts_lend(loan->run->hosts, &loan->machine);
 	} else if (!nested_lend(loan->run->nested, loan->attempt, &loan->lending)) {
 		return end(loan);
@@ -80,7 +79,7 @@ static const struct work_type work_loan = {.name = "loan", .run = run, .resume =
 // Returns false if there can be no such slot, or the run takes no more items.
 static bool request_slot(struct run *run, const struct live_attempt *attempt, struct host_attempt *elsewhere) {
 	struct run_loan *loan = NEW(struct run_loan);
-	*loan = (struct run_loan){.run = run, .is_here = !elsewhere, .attempt = attempt->number};
+	*loan = (struct run_loan){.run = run, .attempt = attempt->number};
 	const struct work work = {
 		.type = &work_loan,
 		.data = &loan,

@@ -27,8 +27,8 @@
 //      never more of them than slots. Enforced by place().
 // [F3] The heaps have room for all queues of the tier: fair_pick() and fair_done() never allocate. Enforced by tier_join().
 // [F4] Virtual times are compared by their difference, so they may wrap.
-// [F5] A queue is in the heap BY_DUE exactly while it has work that, as of the last place(), only its rate keeps from running; fair->nheld counts
-//      these queues. A queue leaves this heap by fair_release(), not by the mere passage of time. Enforced by place().
+// [F5] A queue is in the heap BY_DUE exactly while it has work that, as of the last place(), only its rate keeps from running. A queue leaves
+//      this heap by fair_release(), not by the mere passage of time. Enforced by place().
 
 #include "engine/fair.h"
 
@@ -306,18 +306,10 @@ static void begin(const struct fair *fair, struct fair_queue *queue, bool was_at
 }
 
 static void count_eligible(struct fair *fair, struct fair_tier *tier, bool come) {
-	fair->neligible += come ? 1 : UINT64_MAX;
 	tier->neligible += come ? 1 : UINT64_MAX;
 	if (tier->neligible == (come ? 1 : 0)) {
 		fair->busy_tiers += come ? 1 : UINT_MAX;
 	}
-}
-
-// Notes that only the queue's rate keeps its items from running.
-static void hold(struct fair *fair, struct fair_queue *queue) {
-	queue->at_limit = true;
-	heap_add(queue->tier, BY_DUE, queue, queue->due);
-	++fair->nheld;
 }
 
 // Puts the queue where its state says it belongs [F1] [F2] [F5].
@@ -325,8 +317,9 @@ static void place(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	struct fair_tier *tier = queue->tier;
 	bool has = queue->backlog > 0 && !queue->paused, was_at_limit = queue->at_limit, wanted = queue->wants;
 	queue->at_limit = has && queue->limit > 0 && queue->running >= queue->limit;
-	if (queue->interval > 0 && has && !queue->at_limit && queue->exempt == 0 && before(now, queue->due)) {
-		hold(fair, queue);
+	if (queue->interval > 0 && has && !queue->at_limit && queue->exempt == 0 && before(now, queue->due)) { // only its rate holds its items back
+		queue->at_limit = true;
+		heap_add(tier, BY_DUE, queue, queue->due);
 	}
 	queue->wants = has && !queue->at_limit;
 	if (!wanted && (queue->wants || (queue->at_limit && !was_at_limit))) {
@@ -375,7 +368,6 @@ static void unplace(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	}
 	if (queue->heap_at[BY_DUE]) {
 		heap_remove(tier, BY_DUE, queue);
-		--fair->nheld;
 	}
 	list_remove(&queue->special);
 }
@@ -532,7 +524,7 @@ void fair_set_due(struct fair *fair, struct fair_queue *queue, uint64_t due, uin
 }
 
 void fair_release(struct fair *fair, uint64_t now) {
-	for (struct fair_tier *tier = fair->nheld > 0 ? fair->tiers : NULL; tier; tier = tier->next) {
+	for (struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
 		const struct fair_heap *heap = &tier->heaps[BY_DUE];
 		while (heap->n > 0 && !before(now, heap->entries[0].key)) {
 			struct fair_queue *queue = heap->entries[0].queue;
@@ -543,15 +535,12 @@ void fair_release(struct fair *fair, uint64_t now) {
 }
 
 uint64_t fair_next_due(const struct fair *fair) {
-	const struct fair_entry *first = NULL;
+	uint64_t first = UINT64_MAX;
 	for (const struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
 		const struct fair_heap *heap = &tier->heaps[BY_DUE];
-		if (heap->n > 0 && (!first || before(heap->entries[0].key, first->key))) {
-			first = &heap->entries[0];
-		}
+		first = heap->n > 0 && heap->entries[0].key < first ? heap->entries[0].key : first;
 	}
-	verify(first);
-	return first->key;
+	return first;
 }
 
 void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now) {
@@ -639,7 +628,7 @@ static FP_INLINE struct fair_queue *tier_peek(const struct fair_tier *tier, fair
 
 struct fair_queue *fair_peek(struct fair *fair, uint64_t now) {
 	pass(fair, now);
-	return fair->neligible > 0 ? tier_peek(tier_pick(fair, now), NULL, NULL, now) : NULL;
+	return fair_is_eligible(fair) ? tier_peek(tier_pick(fair, now), NULL, NULL, now) : NULL;
 }
 
 struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter, const void *arg, uint64_t now) {
@@ -714,21 +703,13 @@ void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra
 	release(fair, queue, 0, extra, extra, start, now);
 }
 
-static void charge(struct fair *fair, struct fair_queue *queue, uint64_t turns, uint32_t extra, uint64_t now) {
+void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t turns, uint32_t extra, uint64_t now) {
 	verify(queue->running > 0);
 	tokens_turn(fair, queue->tier, turns);
 	unplace(fair, queue, now);
 	queue->extra += extra;
 	serve(fair, queue, turns);
 	place(fair, queue, now);
-}
-
-void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now) {
-	charge(fair, queue, n, 0, now);
-}
-
-void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
-	charge(fair, queue, extra, extra, now);
 }
 
 void fair_correct(struct fair *fair, struct fair_queue *queue, uint32_t slots, int64_t more, uint64_t now) {

@@ -7,8 +7,8 @@
 // An item's life: fair_arrive -> fair_pick -> fair_done or fair_give_back; or fair_arrive -> fair_withdraw.
 // An item that counts as several turns: fair_charge, between fair_pick and fair_done, charges the turns after the first.
 // An item that lends its slots for a while: fair_pick -> fair_done -> fair_resume -> fair_done.
-// A wide item, which takes several slots: fair_pick -> fair_widen -> fair_done, or
-// fair_pick -> fair_widen -> fair_widen_back -> fair_give_back.
+// A wide item, which takes several slots: fair_pick -> fair_charge -> fair_done, or
+// fair_pick -> fair_charge -> fair_widen_back -> fair_give_back.
 //
 // A queue may have a rate: a token bucket that holds one token. Each pick takes the token, and until the next token comes the queue is passed over,
 // as if it were at its limit. So picks are evenly spaced, as by nginx's limit_req without burst and Celery's rate_limit; a counter of N in each fixed
@@ -109,8 +109,6 @@ struct fair_tier {
 struct fair {
 	struct fair_tier *tiers; // by priority, highest first
 	uint64_t npicks;
-	uint64_t neligible;      // queues that fair_pick() could take
-	uint64_t nheld;          // queues that only their rate keeps from running
 	unsigned busy_tiers;     // tiers with a queue that fair_pick() could take
 	bool time;               // charges slot-time instead of turns
 	uint8_t ntiers;          // created so far, up to 255
@@ -156,7 +154,7 @@ void fair_set_due(struct fair *fair, struct fair_queue *queue, uint64_t due, uin
 // Makes those queues eligible again whose token has come by `now`.
 void fair_release(struct fair *fair, uint64_t now);
 
-// Returns when the first queue that waits for a token gets one. Only if fair->nheld > 0.
+// Returns when the first queue that only its rate keeps from running gets its token; UINT64_MAX if there is no such queue.
 uint64_t fair_next_due(const struct fair *fair);
 
 // fair_arrive(): `n` more items wait. fair_withdraw(): `n` fewer items wait, because they were cancelled; items that are exempt from the rate
@@ -184,24 +182,21 @@ typedef bool fair_filter_fn(const void *arg, const struct fair_queue *queue);
 // strictly by priority: a lower one gets no turns. In the heap of a tier only about FAIR_PEEK_MAX queues are examined.
 struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter, const void *arg, uint64_t now);
 
-// An item that was picked has ended, or lends its slots: frees one slot, and `extra` slots that fair_widen() had added.
+// An item that was picked has ended, or lends its slots: frees one slot, and `extra` slots that fair_charge() had added.
 void fair_done(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
 // An item that was picked at `start` needed no slot after all: as fair_done(), but the queue also gets back what the item was charged.
 void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now);
 
-// Charges the queue `n` more turns for an item that runs. Does nothing under time, where slot-time is charged.
-void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
-
-// An item that was picked takes `extra` more slots. Charges that many turns at once, or, under time, their slot-time as it passes. The item still
-// counts as one item for the limit. May be called more than once for an item.
-void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
+// Charges the queue `turns` more turns for an item that was picked and takes `extra` more slots: at once, or, under time, the slot-time of the extra
+// slots as it passes. The item still counts as one item for the limit. May be called more than once for an item.
+void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t turns, uint32_t extra, uint64_t now);
 
 // Under time, charges the queue for the difference if an item has used `slots` slots `more` nanoseconds longer (negative: shorter) than the queue was
 // charged for. Does nothing if turns are charged.
 void fair_correct(struct fair *fair, struct fair_queue *queue, uint32_t slots, int64_t more, uint64_t now);
 
-// Undoes a fair_widen() that was made at `start`: the queue gets back what it was charged for the slots.
+// Takes back `extra` slots of a fair_charge() that was made at `start`, and their turns: the queue gets back what it was charged for the slots.
 void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now);
 
 // An item that has lent its slots, one and `extra`, by fair_done(), uses them again. It is not charged for its turn again.
@@ -219,7 +214,7 @@ void fair_unexpect(struct fair_job *job);
 void fair_pause(struct fair *fair, struct fair_queue *queue, bool paused, uint64_t now);
 
 static inline bool fair_is_eligible(const struct fair *fair) {
-	return fair->neligible > 0;
+	return fair->busy_tiers > 0;
 }
 
 // The queue's virtual time now, in turns or seconds per weight.

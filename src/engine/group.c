@@ -78,7 +78,7 @@ void idle_push(struct runner *runner) {
 }
 
 static uint64_t next_due(const struct group *group) {
-	uint64_t due = group->fair.nheld > 0 ? fair_next_due(&group->fair) : TIME_NEVER;
+	uint64_t due = fair_next_due(&group->fair);
 	uint64_t front = front_next_due(group);
 	return front < due ? front : due;
 }

@@ -176,7 +176,7 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 static void worker_charge(struct worker *worker, struct queue *queue, uint32_t extra, uint64_t now) {
 	struct fair *fair = &worker->group->fair;
 	if (extra > worker->extra) {
-		fair_widen(fair, &queue->fair, extra - worker->extra, now);
+		fair_charge(fair, &queue->fair, extra - worker->extra, extra - worker->extra, now);
 	} else if (extra < worker->extra) {
 		fair_widen_back(fair, &queue->fair, worker->extra - extra, now, now);
 	}
@@ -241,7 +241,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 		fair_expect(&queue->fair, &worker->job, worker->width, now);
 	}
 	if (worker->item->turns > 1) {
-		fair_charge(&group->fair, &queue->fair, worker->item->turns - 1, now);
+		fair_charge(&group->fair, &queue->fair, worker->item->turns - 1, /* extra */ 0, now);
 	}
 	++pool->dispatched;
 	if (pool->config.one_by_one && !(worker->flags & WORK_LENT)) {

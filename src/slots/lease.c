@@ -194,7 +194,7 @@ static void lease_charge(struct lease_table *table, struct lease *lease, struct 
 	++batch->refs;
 	table->taken += lease->width;
 	if (lease->width > 1) {
-		fair_widen(&table->fair, &batch->fair, lease->width - 1, now);
+		fair_charge(&table->fair, &batch->fair, lease->width - 1, lease->width - 1, now);
 	}
 }
 

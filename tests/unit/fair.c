@@ -186,7 +186,7 @@ static void test_place_is_kept(void) {
 	arrive(&world, b, 1);
 	check_string(serve(&world, 1), "A");
 	check(pick(&world) == b);
-	fair_widen(&world.fair, b, 4, 0);
+	fair_charge(&world.fair, b, 4, 4, 0);
 	fair_done(&world.fair, b, 4, 0);
 	struct fair_tag tag = fair_remove(&world.fair, b, 0);
 	for (int i = 0; i < 2; ++i) {
@@ -241,7 +241,7 @@ static const char *serve_wide(struct world *world, int n, uint32_t width) {
 	for (int i = 0; i < n; ++i) {
 		struct fair_queue *queue = pick(world);
 		uint32_t extra = queue == &world->queues[0] ? width - 1 : 0;
-		fair_widen(&world->fair, queue, extra, world->now);
+		fair_charge(&world->fair, queue, extra, extra, world->now);
 		fair_done(&world->fair, queue, extra, world->now);
 	}
 	return world->trace;
@@ -282,7 +282,7 @@ static void test_wide_give_back(void) {
 			check(pick(&world) == a);
 			world.now += 3; // it waits for its slots
 			uint64_t wide = world.now;
-			fair_widen(&world.fair, a, 4, world.now);
+			fair_charge(&world.fair, a, 4, 4, world.now);
 			world.now += S;
 			check_equal(a->extra, 4);
 			fair_widen_back(&world.fair, a, 4, wide, world.now);
@@ -673,14 +673,14 @@ static double simulate_wide(bool time, uint32_t slots, uint32_t width, uint64_t 
 			uint32_t wants = queue == a ? width : 1;
 			picked = held ? picked : world.now;
 			if (!time && queue == a && !held) {
-				fair_widen(&world.fair, a, width - 1, world.now);
+				fair_charge(&world.fair, a, width - 1, width - 1, world.now);
 			}
 			held = taken + wants > slots ? queue : NULL;
 			if (held) {
 				break;
 			}
 			if (time && queue == a) {
-				fair_widen(&world.fair, a, width - 1, world.now);
+				fair_charge(&world.fair, a, width - 1, width - 1, world.now);
 			}
 			running[n++] = (struct sim_wide){queue, picked, world.now, world.now + (queue == a ? length_a : length_b), wants};
 			taken += wants;

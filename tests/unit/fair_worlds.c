@@ -156,12 +156,12 @@ static bool check_charge(struct small *small, const struct variant *variant, int
 	}
 	++small->arrived;
 	double virt = fair_virt(&world->fair, queue, world->now);
-	uint64_t backlog = queue->backlog, neligible = world->fair.neligible;
+	uint64_t backlog = queue->backlog, neligible = queue->tier->neligible;
 	uint32_t running = queue->running;
-	fair_charge(&world->fair, queue, 1, world->now);
+	fair_charge(&world->fair, queue, 1, 0, world->now);
 	double charged = fair_virt(&world->fair, queue, world->now) - virt - (variant->time ? 0 : 1.0 / queue->weight);
 	check(charged < 1e-5 && charged > -1e-5);
-	check(queue->backlog == backlog && queue->running == running && world->fair.neligible == neligible);
+	check(queue->backlog == backlog && queue->running == running && queue->tier->neligible == neligible);
 	return true;
 }
 
@@ -174,7 +174,7 @@ static bool check_widen(struct small *small, const struct variant *variant, int 
 	}
 	double virt = fair_virt(&world->fair, queue, world->now);
 	small->widened[i][queue->running - 1] = world->now + 1;
-	fair_widen(&world->fair, queue, 1, world->now);
+	fair_charge(&world->fair, queue, 1, 1, world->now);
 	double charged = fair_virt(&world->fair, queue, world->now) - virt - (variant->time ? 0 : 1.0 / queue->weight);
 	check(charged < 1e-5 && charged > -1e-5);
 	return true;
@@ -314,7 +314,7 @@ static void check_drains(struct small *small) {
 		--left;
 	}
 	check(!fair_pick(&world->fair, world->now));
-	check_equal(world->fair.neligible, 0);
+	check(!fair_is_eligible(&world->fair));
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word) {
@@ -766,7 +766,7 @@ static void reference_pick(struct world *world, struct naive *naive, uint64_t *d
 	struct naive_item *item = &shadow->items[got->running - 1];
 	*item = (struct naive_item){.start = world->now, .extra = roll(dice) % 4 ? 0 : (uint32_t)(roll(dice) % 4)};
 	if (item->extra > 0) {
-		fair_widen(&world->fair, got, item->extra, world->now);
+		fair_charge(&world->fair, got, item->extra, item->extra, world->now);
 		naive_serve(naive, shadow, item->extra);
 		shadow->extra += item->extra;
 		naive_settle(naive, shadow);
@@ -826,7 +826,7 @@ static void reference_op(struct world *world, struct naive *naive, uint64_t *dic
 		break;
 	case 11:
 		if (queue->running > 0 && n > 0) {
-			fair_charge(&world->fair, queue, n, world->now);
+			fair_charge(&world->fair, queue, n, 0, world->now);
 			naive_serve(naive, shadow, (int64_t)n);
 		}
 		break;

@@ -194,7 +194,7 @@ void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len) {
 
 int read_to_end(int fd, struct buf *into, size_t most) {
 	ssize_t n = 1;
-	for (size_t step = 1 << 16; n > 0 && into->len <= most; step *= 2) {
+	for (size_t step = 4096; n > 0 && into->len <= most; step *= 2) {
 		size_t room = most - into->len; // reads up to one byte more than `most`, to find out whether there are too many bytes
 		size_t len = step < room ? step : room + 1;
 		n = read_some(fd, buf_reserve(into, len), len);

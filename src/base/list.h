@@ -48,11 +48,16 @@ static inline void list_move_all(struct list *to, struct list *from) {
 // The object of `type` whose `member` is the entry.
 #define list_entry(entry, type, member) ((type *)(void *)((char *)(entry) - offsetof(type, member)))
 
-// A loop over the entries of a list. It may remove the current entry, but not its neighbours.
-#define list_for_each(head, at) \
-	for (struct list *at = (head)->next, *at##_next = at->next; at != (head); at = at##_next, at##_next = at->next)
+// Returns how many entries the list has.
+static inline size_t list_length(const struct list *list) {
+	size_t n = 0;
+	for (const struct list *at = list->next; at != list; at = at->next) {
+		++n;
+	}
+	return n;
+}
 
-// As list_for_each(), but over the objects of `type` whose `member` is in the list.
+// A loop over the objects of `type` whose `member` is in the list. It may remove the current object, but not its neighbours.
 #define list_for_each_entry(head, type, at, member) \
 	for (type *at = list_entry((head)->next, type, member), *at##_next = list_entry(at->member.next, type, member); \
 	     &at->member != (head); at = at##_next, at##_next = list_entry(at->member.next, type, member))

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifdef FAIRPAR_FAULTS
@@ -19,16 +18,14 @@
 #define yield() ((void)0)
 #endif
 
-uint64_t now_ns(void) {
+uint64_t clock_now(clockid_t clock) {
 	struct timespec ts;
-	verify(clock_gettime(CLOCK_MONOTONIC, &ts) == 0);
+	verify(clock_gettime(clock, &ts) == 0);
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-uint64_t thread_cpu_ns(void) {
-	struct timespec used;
-	verify(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0);
-	return (uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
+uint64_t now_ns(void) {
+	return clock_now(CLOCK_MONOTONIC);
 }
 
 // ---- mutexes, and the order in which they are taken ----

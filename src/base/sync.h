@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 // All mutexes of the program, in the order in which they may be taken: base/locks.def.
 enum lock {
@@ -38,11 +39,14 @@ typedef pthread_t thread;
 enum { NS_PER_MS = 1000000 };
 #define NS_PER_S UINT64_C(1000000000)
 
-// Returns the nanoseconds of CLOCK_MONOTONIC.
+// clock_now() returns the nanoseconds of that clock (clock_gettime(2)), now_ns() those of CLOCK_MONOTONIC.
+uint64_t clock_now(clockid_t clock);
 uint64_t now_ns(void);
 
 // Returns the nanoseconds of processor time that this thread has used.
-uint64_t thread_cpu_ns(void);
+static inline uint64_t thread_cpu_ns(void) {
+	return clock_now(CLOCK_THREAD_CPUTIME_ID);
+}
 
 // Returns the earlier of two times; TIME_NEVER is later than any other.
 static inline uint64_t time_earlier(uint64_t a, uint64_t b) {

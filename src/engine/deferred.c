@@ -2,9 +2,7 @@
 
 #include "engine/internal.h"
 
-#include "base/alloc.h"
 #include "base/io.h"
-
 
 // Unpins the queue, which was pinned for a hook that has returned.
 static void queue_unpin(struct queue *queue, struct deferred *deferred) {

@@ -509,12 +509,12 @@ void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 }
 
 void fair_set_rate(struct fair *fair, struct fair_queue *queue, uint64_t interval, uint64_t now) {
-	if (interval > 0) {
+	if (interval != queue->interval) {
 		heap_reserve(&queue->tier->heaps[BY_DUE], queue->tier->nqueues); // [F3]
+		unplace(fair, queue, now);
+		queue->interval = interval;
+		place(fair, queue, now);
 	}
-	unplace(fair, queue, now);
-	queue->interval = interval;
-	place(fair, queue, now);
 }
 
 void fair_set_due(struct fair *fair, struct fair_queue *queue, uint64_t due, uint64_t now) {

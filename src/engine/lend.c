@@ -2,7 +2,6 @@
 
 #include "engine/internal.h"
 
-#include "base/alloc.h"
 #include "base/diag.h"
 
 // ---- lending ----

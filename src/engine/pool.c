@@ -354,7 +354,7 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 		struct fair *fair = &queue->group->fair;
 		fair_set(fair, &queue->fair, attrs->weight, attrs->priority, attrs->max_parallel, now);
 		queue_set_pause(queue);
-		queue_set_rate(queue, attrs);
+		queue_set_rate(queue);
 		group_wake(pool, queue->group, &deferred);
 	}
 }

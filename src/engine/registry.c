@@ -42,7 +42,7 @@ static struct queue *queue_create(struct pool *pool, uint32_t number, const stru
 	name->tag.tier = group == &pool->groups[0] ? name->tag.tier : 0; // long-running items are not charged for slots
 	fair_add(&group->fair, &queue->fair, attrs->weight, attrs->priority, attrs->max_parallel, &name->tag);
 	queue_set_pause(queue);
-	queue_set_rate(queue, attrs);
+	queue_set_rate(queue);
 	list_push_back(&pool->queues, &queue->link);
 	pool->struct_mem += QUEUE_BYTES;
 	++pool->nqueues;
@@ -50,19 +50,12 @@ static struct queue *queue_create(struct pool *pool, uint32_t number, const stru
 }
 
 void queue_set_pause(struct queue *queue) {
-	bool paused = queue->attrs.paused || queue->holds > 0;
-	if (paused != queue->fair.paused) {
-		fair_pause(&queue->group->fair, &queue->fair, paused, pool_now(queue->pool));
-	}
+	fair_pause(&queue->group->fair, &queue->fair, queue->attrs.paused || queue->holds > 0, pool_now(queue->pool));
 }
 
-void queue_set_rate(struct queue *queue, const struct queue_attrs *attrs) {
-	struct pool *pool = queue->pool;
-	if (attrs->start_interval == queue->fair.interval) {
-		return;
-	}
-	pool->has_rates = true;
-	fair_set_rate(&queue->group->fair, &queue->fair, attrs->start_interval, pool_now(pool));
+void queue_set_rate(struct queue *queue) {
+	queue->pool->has_rates |= queue->attrs.start_interval > 0;
+	fair_set_rate(&queue->group->fair, &queue->fair, queue->attrs.start_interval, pool_now(queue->pool));
 }
 
 static void open_once_more(struct queue *queue) {

@@ -2,6 +2,8 @@
 
 #include "hosts/hosts_internal.h"
 
+#include "base/units.h"
+
 unsigned hosts_take_wanted(struct host_attempt *attempt) {
 	FP_HOLD(&attempt->host->hosts->lock);
 	unsigned wanted = attempt->wanted;
@@ -59,11 +61,7 @@ const char *host_loans_wanted(void *arg FP_UNUSED, struct channel_job *job, uint
 	if (!attempt) {
 		return NULL;
 	}
-	unsigned most = HOST_SLOTS_MOST - attempt->wanted;
-	list_for_each(&attempt->loans, at) {
-		most -= most > 0;
-	}
-	if (slots > most) {
+	if (slots > u64_minus((uint64_t)HOST_SLOTS_MOST - attempt->wanted, list_length(&attempt->loans))) {
 		return "the worker has asked for more slots than a machine can have";
 	}
 	attempt->wanted += (unsigned)slots;

@@ -5,17 +5,12 @@
 #include "base/alloc.h"
 #include "base/sync.h"
 
-#include <time.h>
-
 int joblog_exitval(const struct result *result) {
 	return result->outcome == OUTCOME_TIMEOUT ? -1 : result->term_signal > 0 ? 0 : result->exit_code;
 }
 
 double joblog_wall_seconds(uint64_t at) {
-	struct timespec wall;
-	clock_gettime(CLOCK_REALTIME, &wall);
-	double since = (double)(now_ns() - at) / 1e9;
-	return (double)wall.tv_sec + (double)wall.tv_nsec / 1e9 - since;
+	return (double)(clock_now(CLOCK_REALTIME) - (now_ns() - at)) / 1e9;
 }
 
 double joblog_runtime(const struct joblog_row *row) {

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -112,7 +113,7 @@ static int print(const struct options *options, int fd) {
 }
 
 int show_log(const struct options *options) {
-	signals_block_xfsz();
+	signal_mask(SIG_BLOCK, SIGXFSZ); // a write beyond RLIMIT_FSIZE is to fail with EFBIG
 	FP_CLEANUP(fd_close) int fd = pictures_check(options) == 0 ? open_log(options) : -1;
 	if (fd < 0) {
 		return EXIT_TROUBLE;

@@ -21,13 +21,11 @@ uint64_t writer_released(struct writer *writer) {
 // itself, so it may end; or the output of a waiting job is the next, so it will be written.
 static bool can_release(const struct spool *spool) {
 	struct writer *writer = spool->writer;
-	size_t waiting = 0;
 	bool can = !turn_is_free(writer);
 	list_for_each_entry(&writer->waiters, struct spool, waiter, waiting) {
 		can = can || spool_is_next(waiter);
-		++waiting;
 	}
-	return can || waiting < writer->open - writer->idle;
+	return can || list_length(&writer->waiters) < writer->open - writer->idle;
 }
 
 void spool_stall(struct spool *spool, bool stalls) {

@@ -357,10 +357,7 @@ void memory_show_waiting(struct memory *memory) {
 	mutex_lock(&memory->lock);
 	const struct memory_claim *first = first_of(memory);
 	uint64_t need = first ? need_of(first) : 0;
-	size_t n = 0;
-	list_for_each(&memory->waiting, at) {
-		++n;
-	}
+	size_t n = list_length(&memory->waiting);
 	mutex_unlock(&memory->lock);
 	if (n > 0) {
 		diag_note("memory: %zu job%s for memory%s%s", n, n == 1 ? " waits" : "s wait", need ? "; the next job needs " : "",

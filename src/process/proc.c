@@ -11,16 +11,7 @@
 
 int proc_read(int dir_fd, const char *path, struct buf *buf) {
 	FP_CLEANUP(fd_close) int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return -1;
-	}
-	ssize_t n;
-	do {
-		n = read_some(fd, buf_reserve(buf, 4096), 4096);
-		buf->len += n > 0 ? (size_t)n : 0;
-		buf->data[buf->len] = '\0';
-	} while (n > 0);
-	return (int)n;
+	return fd >= 0 ? read_to_end(fd, buf, SIZE_MAX) : -1;
 }
 
 bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) {

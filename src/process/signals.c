@@ -33,8 +33,7 @@ void signals_get_ignored(sigset_t *ret_ignored) {
 // The signals that the descriptor of signals_open() reports.
 static sigset_t wanted;
 
-// Blocks the signal in the calling thread (SIG_BLOCK), or unblocks it (SIG_UNBLOCK).
-static void mask_one(int how, int signal) {
+void signal_mask(int how, int signal) {
 	sigset_t one;
 	sigemptyset(&one);
 	sigaddset(&one, signal);
@@ -43,8 +42,8 @@ static void mask_one(int how, int signal) {
 
 void signals_defer(sigset_t *ret_mask) {
 	verify(pthread_sigmask(SIG_BLOCK, NULL, ret_mask) == 0);
-	mask_one(SIG_BLOCK, SIGUSR1);
-	mask_one(SIG_BLOCK, SIGUSR2);
+	signal_mask(SIG_BLOCK, SIGUSR1);
+	signal_mask(SIG_BLOCK, SIGUSR2);
 }
 
 // Adds the signal to `wanted`, unless nohup or a shell's `&` has made it ignored: the descriptor reports blocked signals even if they are ignored.
@@ -78,7 +77,7 @@ int signals_open(void) {
 
 int signals_add(int fd, int signal) {
 	sigaddset(&wanted, signal);
-	mask_one(SIG_BLOCK, signal);
+	signal_mask(SIG_BLOCK, signal);
 	return signalfd(fd, &wanted, SFD_CLOEXEC | SFD_NONBLOCK) == fd ? 0 : -1;
 }
 
@@ -115,14 +114,10 @@ static void signal_take(int signal) {
 	struct sigaction action = {.sa_handler = SIG_DFL}, old;
 	sigaction(signal, &action, &old); // the call fails for KILL and STOP, whose action is the default
 	raise(signal);
-	mask_one(SIG_UNBLOCK, signal);
+	signal_mask(SIG_UNBLOCK, signal);
 	// POSIX pthread_sigmask(): a pending signal that is unblocked is delivered before the call returns
-	mask_one(SIG_BLOCK, signal);
+	signal_mask(SIG_BLOCK, signal);
 	sigaction(signal, &old, NULL);
-}
-
-void signals_block_xfsz(void) {
-	mask_one(SIG_BLOCK, SIGXFSZ);
 }
 
 static volatile sig_atomic_t dies_by; // the signal by which this process is to die at dies_at; 0: none
@@ -156,7 +151,7 @@ void signals_die_within(unsigned seconds, int signal, void (*on_die)(void)) {
 		dies_with = on_die;
 		dies_by = signal;
 		verify(sigaction(SIGALRM, &action, NULL) == 0);
-		mask_one(SIG_UNBLOCK, SIGALRM);
+		signal_mask(SIG_UNBLOCK, SIGALRM);
 	}
 	alarm_within(seconds);
 }

@@ -35,8 +35,8 @@ bool signals_typed(void);
 // Gets the signals that this process ignores.
 void signals_get_ignored(sigset_t *ret_ignored);
 
-// Makes a write beyond RLIMIT_FSIZE fail with EFBIG on the calling thread, for programs that answer no signals.
-void signals_block_xfsz(void);
+// Blocks the signal in the calling thread (`how` SIG_BLOCK), or unblocks it (SIG_UNBLOCK).
+void signal_mask(int how, int signal);
 
 // Gives the signals that end a run their default action again, and unblocks them in the calling thread. To be called before a
 // wait for a reader or a writer that may never come, while no job runs that would have to be ended first.

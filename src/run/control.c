@@ -409,8 +409,8 @@ int control_open(struct run *run) {
 
 void control_close(struct control *control) {
 	if (control) {
-		list_for_each(&control->clients, link) {
-			client_free(control, list_entry(link, struct control_client, link));
+		list_for_each_entry(&control->clients, struct control_client, client, link) {
+			client_free(control, client);
 		}
 		close_name(control);
 		free(control);

@@ -242,14 +242,11 @@ bool nested_lend(struct nested *nested, uint64_t number, struct lending *lending
 }
 
 unsigned nested_lent(struct nested *nested) {
-	unsigned lent = 0;
-	if (nested) {
-		FP_HOLD(&nested->lock);
-		list_for_each(&nested->lendings, at) {
-			++lent;
-		}
+	if (!nested) {
+		return 0;
 	}
-	return lent;
+	FP_HOLD(&nested->lock);
+	return (unsigned)list_length(&nested->lendings);
 }
 
 // Returns slots that nobody uses to the owner.

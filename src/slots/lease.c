@@ -509,20 +509,12 @@ static uint32_t attainable(const struct lease_client *client) {
 	return client->width < most ? client->width : most;
 }
 
-static uint32_t count_leases(const struct lease_client *client) {
-	uint32_t n = 0;
-	for (const struct list *at = client->leases.next; at != &client->leases; at = at->next) {
-		++n;
-	}
-	return n;
-}
-
 // Returns, of the clients that wait for spare slots and want leases of at most that width, the one with the fewest leases; or NULL.
 static struct lease_client *neediest_spare(const struct lease_table *table, uint32_t width) {
 	struct lease_client *neediest = NULL;
-	uint32_t least = UINT32_MAX;
+	size_t least = SIZE_MAX;
 	list_for_each_entry(&table->clients, struct lease_client, client, link) {
-		uint32_t n = client->spare && client->wanted > 0 && client->width <= width ? count_leases(client) : UINT32_MAX;
+		size_t n = client->spare && client->wanted > 0 && client->width <= width ? list_length(&client->leases) : SIZE_MAX;
 		if (n < least) {
 			neediest = client;
 			least = n;
@@ -723,8 +715,8 @@ uint32_t lease_working(const struct lease_client *client) {
 
 uint32_t lease_spare_limit(const struct lease_client *client) {
 	const struct lease_client *other = client->spare && client->table->state == OPEN ? neediest_spare(client->table, UINT32_MAX) : NULL;
-	uint32_t n = other ? count_leases(client) : 0;
-	return n > 1 && count_leases(other) < n - 1 ? n - 1 : 0;
+	size_t n = other ? list_length(&client->leases) : 0;
+	return n > 1 && list_length(&other->leases) < n - 1 ? (uint32_t)n - 1 : 0;
 }
 
 unsigned lease_rank(const struct lease_client *client, unsigned *ret_waiting) {
@@ -739,11 +731,11 @@ unsigned lease_rank(const struct lease_client *client, unsigned *ret_waiting) {
 
 void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat) {
 	*ret_stat = (struct lease_stat){.slots = table->slots, .taken = table->taken};
-	list_for_each(&table->leases, at) {
-		ret_stat->held += list_entry(at, struct lease, all)->holder != NULL;
+	list_for_each_entry(&table->leases, const struct lease, lease, all) {
+		ret_stat->held += lease->holder != NULL;
 	}
-	list_for_each(&table->clients, at) {
-		ret_stat->waiting += lease_waits(list_entry(at, struct lease_client, link));
+	list_for_each_entry(&table->clients, const struct lease_client, client, link) {
+		ret_stat->waiting += lease_waits(client);
 	}
 }
 

@@ -51,9 +51,7 @@ struct server {
 
 // Returns a time that goes on while the machine sleeps.
 static uint64_t boot_ns(void) {
-	struct timespec t;
-	verify(clock_gettime(CLOCK_BOOTTIME, &t) == 0);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+	return clock_now(CLOCK_BOOTTIME);
 }
 
 // ---- the life of the server ----

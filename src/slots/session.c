@@ -564,8 +564,8 @@ uint64_t sessions_step(struct sessions *sessions, bool quiet, uint64_t now) {
 		}
 	}
 	if (!sessions->revoking) { // also looks at the leases that were granted just now, which may stay unused
-		when = at_most(when, lease_unused(sessions->table, &holder, &number));
+		when = time_earlier(when, lease_unused(sessions->table, &holder, &number));
 	}
 	uint64_t sample_due = plan_observation(sessions, now);
-	return sessions->recovering ? sessions->recovery_end : at_most(when, sample_due);
+	return sessions->recovering ? sessions->recovery_end : time_earlier(when, sample_due);
 }

@@ -16,7 +16,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -164,9 +163,7 @@ void publish_begin(struct run *run) {
 	if (gethostname(host, sizeof(host) - 1) != 0) {
 		host[0] = '\0';
 	}
-	struct timespec now;
-	verify(clock_gettime(CLOCK_REALTIME, &now) == 0);
-	uint64_t time_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec - (now_ns() - run->start);
+	uint64_t time_ns = clock_now(CLOCK_REALTIME) - (now_ns() - run->start);
 	make_ulid(publisher->run, time_ns);
 	struct event event = {
 		.kind = EVENT_RUN_START,

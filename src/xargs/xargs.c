@@ -208,13 +208,10 @@ static bool read_chunk(struct xargs_run *run, bool waits) {
 		if (!await(run, input->fd, waits)) {
 			return false;
 		}
-		sigset_t stop;
-		sigemptyset(&stop);
-		sigaddset(&stop, SIGTTIN); // the signal that stops a background process which reads from the terminal
-		verify(pthread_sigmask(SIG_UNBLOCK, &stop, NULL) == 0);
+		signal_mask(SIG_UNBLOCK, SIGTTIN); // the signal that stops a background process which reads from the terminal
 		n = read_some(input->fd, input->chunk, CHUNK);
 		int error = errno;
-		verify(pthread_sigmask(SIG_BLOCK, &stop, NULL) == 0);
+		signal_mask(SIG_BLOCK, SIGTTIN);
 		errno = error;
 	} while (n < 0 && errno == EAGAIN);
 	input->at = 0;

@@ -200,12 +200,8 @@ static struct result job_run(uint64_t memory, const char *script) {
 static void wait_waiting(unsigned n) {
 	struct memory *memory = &world.children->memory;
 	for (unsigned waiting = 0; waiting != n;) {
-		waiting = 0;
-		mutex_lock(&memory->lock);
-		list_for_each(&memory->waiting, at) {
-			++waiting;
-		}
-		mutex_unlock(&memory->lock);
+		FP_HOLD(&memory->lock);
+		waiting = (unsigned)list_length(&memory->waiting);
 	}
 }
 

@@ -185,7 +185,7 @@ void option_ineffective_warn(const struct options *o) {
 	}
 }
 
-// ---- options that GNU parallel would have taken from its environment ----
+// ---- options that GNU parallel would have read from $PARALLEL or its configuration file ----
 
 // True for an option of GNU parallel that changes nothing in fairpar.
 static bool is_without_effect(const char *word, size_t len) {

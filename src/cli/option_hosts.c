@@ -82,7 +82,7 @@ void host_sources_free(struct host_sources *sources) {
 	}
 }
 
-// Returns the path of the file that --sshloginfile calls `name`. The path is stored in `path` if the file is one of GNU parallel's own.
+// Returns the path of the file that --sshloginfile calls `name`. The path is stored in `path` if find_own() finds the file.
 static const char *find_path(const char *name, struct buf *path) {
 	if (strcmp(name, ".") == 0) {
 		return "/etc/parallel/sshloginfile";

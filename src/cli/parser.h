@@ -47,8 +47,8 @@ option_handler opt_arg_file, opt_delimiter, opt_shell_quote, opt_pack, opt_batch
 // Prints the text that the option asks for (such as the help), and sets parser->done. Returns 0 or -1.
 option_handler opt_print;
 
-// Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another option reads stdin already, since it
-// would be chance which of the two gets which bytes.
+// Notes that stdin is read by `reader`, an option or separator (not copied). Returns 0; or -1 after a message if stdin has a reader
+// already, since it would be chance which of the two gets which bytes.
 int option_take_stdin(struct parser *parser, const char *reader);
 
 // Adds a source of items, which is stdin until the caller changes it. Returns the source, which the options own; the pointer is

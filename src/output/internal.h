@@ -84,7 +84,7 @@ struct spool {
 	mutex lock;                 // protects `latest` and `recent`, which any thread may read
 	int latest;                 // the stream that was written last
 	struct buf recent[STREAMS]; // the last RECENT bytes of each stream, or up to twice as many; also bytes that are written already
-	bool has_turn;              // the job has the turn to write until the job ends
+	bool has_turn;              // the job has the turn to write, until it ends or writer_drop_turn() is called
 	bool idle;                  // the job is between two attempts: other jobs do not wait for it to make room
 	bool lost;                  // nothing could hold the job's output: further output is discarded
 	bool beyond;                // the job has ended, and its block is held beyond config.spool_mem; under the lock of the writer

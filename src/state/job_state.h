@@ -115,7 +115,7 @@ struct attempt_stats {
 	uint64_t queued;       // nanoseconds from its queueing to its start
 	uint64_t wait_since;   // since when the attempt waits for memory or a machine, now_ns() time; 0: it does not wait
 	enum event_why wait_why; // what the attempt waits for, while wait_since is not 0
-	uint64_t held;         // nanoseconds of the attempt's longest wait: at the gate, for memory or for a machine
+	uint64_t held;         // nanoseconds of the attempt's longest wait: for memory, for a machine, or for gate_ask() to let it start
 	enum event_why held_why; // what the attempt waited for in its longest wait
 	uint64_t out_bytes, err_bytes;
 	uint64_t item_bytes;   // bytes of stdout that became items (exec/submission.h)

@@ -119,7 +119,7 @@ struct timeline {
 	struct cell *cells;      // [lane * columns + column]; NULL if nothing is merged
 	struct cell shares[TIMELINE_SHARES]; // the part of `slots` that each class had
 	uint64_t *lane_ends;     // event time of each lane's last end so far
-	uint64_t *lane_opens;    // event time since when an attempt runs in the lane; 0: none runs
+	uint64_t *lane_opens;    // event time at which the attempt that runs in the lane began; 0: none runs
 	struct arena texts;
 };
 

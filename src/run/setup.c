@@ -90,7 +90,7 @@ static void on_adapted(void *arg, unsigned slots, enum controller_reason reason)
 	nested_tell_slots(run->nested, slots, reason);
 }
 
-// Begins to adapt the number of slots, within the bounds; NULL: the server of the run's pool adapts the number, by samples of the run's jobs.
+// Begins to adapt the number of slots, within the bounds. NULL: only samples the jobs, for the server that lends the slots and adapts their number.
 static void open_auto(struct run *run, const struct slots_bounds *bounds) {
 	run->auto_slots = auto_slots_new(bounds, &(struct auto_owner){
 		.demand = get_demand, .changed = on_adapted, .arg = run, .wake_fd = run->wake_fd,

@@ -114,7 +114,7 @@ void publish_note_wait(struct worker_state *state, enum event_why why, uint64_t 
 void publish_attempt_wait(struct worker_state *state, const struct job *job, enum event_why why, const char *what);
 // Publishes EVENT_WAIT_END if publish_attempt_wait() was called for the attempt; else does nothing.
 void publish_attempt_wait_end(struct worker_state *state, const struct job *job);
-// Publishes EVENT_JOB_START: the process of the attempt runs since `start` (now_ns() time); pid 0: it could not be started.
+// Publishes EVENT_JOB_START: the process of the attempt was started at `start` (now_ns() time), or, with pid 0, could not be started.
 void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start);
 // Publishes EVENT_OUTPUT: bytes that the attempt wrote to `stream` (0 stdout, 1 stderr). Only if publish_wants_output().
 void publish_output(struct worker_state *state, const struct job *job, int stream, const char *data, size_t len);

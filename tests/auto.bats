@@ -208,6 +208,14 @@ numbers() {
 	assert_eq "$(jq -s 'map(select(.ev == "slots").slots) | max' run.jsonl)" 14
 }
 
+@test "-j auto: the runs in jobs on a machine make its slots grow" {
+	export FAIRPAR_REMOTE=$FAIRPAR
+	meet 6
+	export command
+	run_fairpar --launch 'env {}' -j auto:1-6 --memory=none '"$FAIRPAR" -j6 --memory=none "$command" ::: 1 2 3 4 5 6; : {}' ::: 1
+	assert_eq "$(wc -l <came)" 6
+}
+
 @test "-j auto: a machine whose number of slots is given has that number" {
 	need jq
 	export FAIRPAR_REMOTE=$FAIRPAR

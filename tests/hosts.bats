@@ -374,6 +374,39 @@ make_meeting() {
 	assert_eq "$(wc -l <log) $(most_at_once log)" "16 3"
 }
 
+@test "with --load, a job that waits on a machine for memory lets other jobs start there" {
+	mkfifo door
+	printf '%s\n' 'read -r _ <door' true >a # of a batch of which nothing is known, one job runs at a time
+	printf '%s\n' true 'echo >door' >b
+	run_fairpar --launch 'env {}' -j4 --memory=auto --load 1000 --batch a=a --batch b=b sh -c {} </dev/null
+}
+
+@test "a job that a machine has refused, and not lost, needs no machine for itself" {
+	cat >refuses <<-'END'
+		read -r _ _ mark
+		printf '\n%s\nhello 2 2 0 0 1\nn\n' "$mark"
+		runs=0 started=''
+		while read -r name number size; do
+			case $name in
+			env) head -c $((size + 1)) >/dev/null ;;
+			run)
+				head -c $((size + 1)) >/dev/null
+				if ((runs++ < 4)); then
+					printf 'brake 1 0 1\nx\nrefuse %d 1\nx\nbrake 0 0 1\nx\n' "$number"
+				else
+					printf 'started %d 1 0\n' "$number"
+					if [[ -n $started ]]; then # both run now
+						printf 'done %d 0 0 0 0 1 0 0 0 2\n\1\1\n' "$started" "$number"
+					fi
+					started=$number
+				fi
+				;;
+			esac
+		done
+	END
+	run_fairpar --launch 'bash refuses {}' true ::: 1 2 </dev/null
+}
+
 @test "a slot that is lent elsewhere is a turn of the job's batch, and other batches have theirs" {
 	echo 1 >a; seq 9 >b
 	run_fairpar --launch 'env {}' -j2 --batch a=a --batch b=b --trace-service trace \

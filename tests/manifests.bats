@@ -42,7 +42,8 @@ use() {
 	make_fifo tree/slow opened hold
 	# find does not take a pipe for a file
 	sed -i 's/command: find .*/command: printf "%s\\\\n" tree\/one tree\/slow/' compress.yaml
-	# what opens the pipe to write waits until gzip reads it; its output is there by then
+	# gzip itself would not wait for a writer; what opens the pipe to write waits until the shell opens it, with the output there by then
+	sed -i 's/gzip -9 -c {} >{}.gz/gzip -9 >{}.gz <{}/' compress.yaml
 	timeout "$patience" bash -c 'exec 3>tree/slow; echo >opened; read -r <hold' 3>&- &
 	start_fairpar -j1 -f compress.yaml compress
 	await opened

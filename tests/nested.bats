@@ -102,8 +102,11 @@ export count together
 
 @test "a batch of the outer run does not wait for the jobs that another batch starts" {
 	seq 40 >inner
-	echo '"$FAIRPAR" "echo i >>order; : {}" <inner' >many
-	printf 'echo p >>order\n' | tee one two >three
+	mkfifo ended
+	exec 5<>ended # as long as the test lasts: what is written stays
+	# the last of the inner jobs waits for all jobs of the other batch
+	echo '"$FAIRPAR" "if [ {} = 40 ]; then { read x; read x; read x; } <ended; fi; echo i >>order" <inner' >many
+	printf 'echo p >>order; echo >ended\n' | tee one two >three
 	run_fairpar -j2 --batch I=<(echo many) --batch P=<(printf '%s\n' one two three) sh {}
 	assert_eq "$(sort order | uniq -c | tr -s ' ' | tr '\n' ,)" " 40 i, 3 p,"
 	assert_eq "$(tail -n 1 order)" i

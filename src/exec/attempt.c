@@ -385,6 +385,9 @@ static bool run_child(struct worker_state *state, const struct job *job, struct 
 		return true;
 	}
 	// the environment was sent; but with files, the command may be sent later, when its files are there
+	if (run->options->delay == 0) {
+		worker_pass(state->worker); // by --load and memory, the machine itself decides when the job starts
+	}
 	if (job->spec->transferred.n == 0 && run->options->nbasefiles == 0) {
 		buf_fini(&state->vars); // there may be very many pending attempts, and each would keep its own environment
 		free(state->env);

@@ -186,6 +186,7 @@ static void host_down(struct host *host, const char *why, bool was_up, bool bye)
 	bool is_pilot = host->login->is_pilot, has_ended = !was_up && host->login->kind == SSHLOGIN_LAUNCH && slurm_is_over(why);
 	bool says = !is_pilot && !host_has_failed(host) && atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(host->is_removed && bye);
 	host->offered = 0;
+	host->adapted = CONTROLLER_KEPT;
 	host->state = bye || is_pilot ? HOST_CONNECTING : was_up ? HOST_LOST : has_ended ? HOST_ENDED : HOST_UNREACHABLE;
 	const char *what = was_up ? "the connection is lost" : has_ended ? "the allocation has ended" : "cannot connect";
 	const char *next = retry_note(host, reruns);

@@ -139,11 +139,9 @@ static enum host_attempt_state take(struct host_attempt *attempt) {
 static bool begin_run(struct host_attempt *attempt) {
 	struct hosts *hosts = attempt->host->hosts;
 	bool is_launched = attempt->host->login->kind == SSHLOGIN_LAUNCH;
-	const struct sshlogin_worker *worker = &hosts->worker;
-	bool learns = worker->memory || (worker->jobs && slots_is_auto(worker->jobs));
 	const struct payload_context context = {
 		.base = hosts->env, .withheld = hosts_withheld, .copies_context = is_launched, .dir = attempt->dir,
-		.makes_dir = !is_launched || hosts->options->workdir, .batch = learns ? attempt->place->batch : 0,
+		.makes_dir = !is_launched || hosts->options->workdir, .batch = hosts->worker.memory ? attempt->place->batch : 0,
 		.width = attempt->place->width,
 	};
 	if (open_input(attempt) != 0) {

@@ -13,7 +13,7 @@ static unsigned least(unsigned a, unsigned b) {
 }
 
 static unsigned free_slots(const struct host *host) {
-	return host->slots > host->used ? host->slots - host->used : 0;
+	return !host->is_taken && host->slots > host->used ? host->slots - host->used : 0;
 }
 
 // Moves the host to the list for its share of free slots, after its free slots have changed. With the lock.
@@ -190,6 +190,12 @@ void hosts_withdraw_request(struct hosts *hosts, struct hosts_request *request) 
 	}
 }
 
+static void take_slots_of(const struct hosts_place *place) {
+	place->host->used += place->width;
+	place->host->is_taken |= place->is_alone;
+	note_free(place->host);
+}
+
 // Decides what becomes of the request. Returns false if it has to wait. With the lock.
 static bool answer(struct hosts *hosts, struct hosts_request *request) {
 	struct host *host = NULL;
@@ -200,8 +206,8 @@ static bool answer(struct hosts *hosts, struct hosts_request *request) {
 		request->place = (struct hosts_place){
 			.host = host, .login = host->node, .is_remote = host->node->kind != SSHLOGIN_LOCAL, .width = slots_needed(host, request),
 		};
-		host->used += request->place.width;
-		note_free(host);
+		request->place.is_alone = request->is_alone;
+		take_slots_of(&request->place);
 		if (!request->place.is_remote && options_watch_machine(hosts->options)) {
 			host->state = HOST_HELD; // until hosts_brake_here(), because the load does not show the new job yet
 		}
@@ -362,6 +368,7 @@ void host_release_removed(struct host *host) {
 static void free_slots_of(const struct hosts_place *place) {
 	struct host *host = place->host;
 	host->used -= place->width;
+	host->is_taken = host->is_taken && !place->is_alone;
 	note_free(host);
 	if (host->login->is_pilot && host->used == 0) {
 		host->idle_since = now_ns();
@@ -382,8 +389,7 @@ static void lend_place(const struct hosts_place *place, bool lends) {
 	if (lends) {
 		free_slots_of(place);
 	} else {
-		place->host->used += place->width;
-		note_free(place->host);
+		take_slots_of(place);
 	}
 }
 

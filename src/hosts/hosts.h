@@ -36,6 +36,7 @@ struct hosts_place {
 	const struct sshlogin *login; // the machine; for a pilot, the node on which it ran when the place was taken; borrowed until hosts_close()
 	bool is_remote;               // the host is another machine
 	unsigned width;               // slots
+	bool is_alone;                // the attempt has the host for itself, with the slots that it may get later
 	uint64_t batch;               // set by the place's owner: the number of the attempt's batch
 	struct job_files *files;      // set by the place's owner: the files of the attempt, borrowed until its end; or NULL. Ignored for a machine that
 	                              // shares this one's file system (--launch, --slurm, `:`)

@@ -206,6 +206,14 @@ static void return_slot(void *arg, struct lending *lending) {
 	free(lent);
 }
 
+// To be called after slots were taken: if all are taken now, -j auto samples the jobs again.
+static void note_full(struct remote_worker *worker) {
+	if (worker->auto_slots && !worker->was_full && worker->taken + nested_lent(worker->nested) >= worker->slots) {
+		worker->was_full = true;
+		auto_slots_starving(worker->auto_slots);
+	}
+}
+
 // Takes a slot that the dispatcher lends to the fairpars in the job.
 static void take_slot(const struct remote_job *job) {
 	struct remote_lending *lent = NEW(struct remote_lending);
@@ -213,6 +221,7 @@ static void take_slot(const struct remote_job *job) {
 	if (!nested_lend(job->worker->nested, job->live.number, &lent->lending)) {
 		return_slot(job->worker, &lent->lending); // the process of the job has ended
 	}
+	note_full(job->worker);
 }
 
 static uint64_t serve_nested(struct remote_worker *worker) {
@@ -236,10 +245,11 @@ static void get_demand(void *arg, struct auto_demand *ret_demand) {
 	struct remote_worker *worker = arg;
 	unsigned lent = nested_lent(worker->nested);
 	FP_HOLD(&worker->lock);
+	bool is_full = worker->taken + lent >= worker->slots, may_grow = !worker->ending && !worker->suspended;
 	*ret_demand = (struct auto_demand){
-		.children = worker->children, .taken = worker->taken + lent, .lent = lent, .wanted = worker->was_full && !worker->ending && !worker->suspended,
+		.children = worker->children, .taken = worker->taken + lent, .lent = lent, .wanted = (worker->was_full || is_full) && may_grow,
 	};
-	worker->was_full = worker->taken + lent >= worker->slots;
+	worker->was_full = is_full; // false while nothing is sampled, so that note_full() begins again
 }
 
 static void on_adapted(void *arg, unsigned slots, enum controller_reason reason) {
@@ -255,10 +265,7 @@ static void count_job(struct remote_worker *worker, struct remote_job *job) {
 	const struct payload *payload = &job->payload;
 	worker->taken += (unsigned)payload->width; // 0 if there is no payload
 	job->batch = worker->batches && payload->batch > 0 ? &worker->batches[payload->batch % BATCHES] : NULL;
-	if (worker->auto_slots && !worker->was_full && worker->taken + nested_lent(worker->nested) >= worker->slots) {
-		worker->was_full = true;
-		auto_slots_starving(worker->auto_slots);
-	}
+	note_full(worker);
 }
 
 // ---- a job, on its thread ----
@@ -348,6 +355,13 @@ static const char *find_program(const struct payload *payload, char *const *env,
 	return path && path[4] == '=' && program_search(path + 5, name, file) == 0 ? buf_str(file) : payload->child.path;
 }
 
+// Lets others pass the gate while the job waits for its memory.
+static void memory_waits(void *arg, uint64_t bytes FP_UNUSED) {
+	struct remote_job *job = arg;
+	FP_HOLD(&job->worker->lock);
+	leave_gate(job->worker, job);
+}
+
 static void run_child(struct remote_job *job, const struct context *context, char **env, void *stack_top, struct job_end *ret_end) {
 	const struct payload *payload = &job->payload;
 	const struct output_reader reader = {.readable = output_readable, .more_fd = job->room_fd, .arg = job};
@@ -366,7 +380,7 @@ static void run_child(struct remote_job *job, const struct context *context, cha
 	config.stack_top = stack_top;
 	config.started = job_started;
 	bool learns = job->batch && job->worker->config->learns_memory && !config.cleanup;
-	struct memory_claim claim = {.origin = job, .learned = learns ? &job->batch->memory : NULL};
+	struct memory_claim claim = {.origin = job, .learned = learns ? &job->batch->memory : NULL, .waits = memory_waits, .waits_arg = job};
 	config.claim = config.memory > 0 || learns ? &claim : NULL;
 	child_run(job->worker->children, &config, &ret_end->result, &ret_end->error);
 }

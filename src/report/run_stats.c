@@ -134,7 +134,7 @@ static void count_capacity(struct run_stats *stats, uint64_t until) {
 static void note_slots(struct run_stats *stats, const struct event_slots *event, uint64_t at) {
 	unsigned slots = event->slots;
 	stats->slots_now = slots;
-	stats->least_slots = slots < stats->least_slots ? slots : stats->least_slots;
+	stats->least_slots = stats->least_slots == 0 || slots < stats->least_slots ? slots : stats->least_slots;
 	stats->most_slots = slots > stats->most_slots ? slots : stats->most_slots;
 	bool is_kept = stats->nchanges < STATS_CHANGES;
 	if (is_kept) {

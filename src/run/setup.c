@@ -83,10 +83,10 @@ static void on_adapted(void *arg, unsigned slots, enum controller_reason reason)
 	struct run *run = arg;
 	if (run->hosts) {
 		hosts_adapt_here(run->hosts, slots, reason);
-		return;
+	} else {
+		pool_set_slots(run->pool, slots);
+		run_note_slots(run, slots, controller_reason_name(reason));
 	}
-	pool_set_slots(run->pool, slots);
-	run_note_slots(run, slots, controller_reason_name(reason));
 	nested_tell_slots(run->nested, slots, reason);
 }
 
@@ -224,8 +224,10 @@ static int open_hosts(struct run *run) {
 		if (run->auto_slots && !hosts_adapts_here(run->hosts)) {
 			close_auto(run);
 		}
-		set_slots(run, hosts_estimate_slots(run->hosts));
-		run->slots_bounds.least = 0;
+		unsigned slots = hosts_estimate_slots(run->hosts), most = run->slots_bounds.most; // `most` is of one machine
+		bool is_auto = options->jobs && slots_is_auto(options->jobs);
+		set_slots(run, slots);
+		run->slots_bounds = (struct slots_bounds){.least = 0, .most = is_auto && most > slots ? most : slots};
 	}
 	return 0;
 }

@@ -15,12 +15,12 @@
 //   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
 //   slots/       slots_parse()      how many jobs run at once (auto_slots.c: with -j auto); semaphores; pools (lease.c decides, server.c
 //                                   serves, client.c asks); make's jobserver
-//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; proctree.c: its descendants; memory.c:
-//                                   the memory that a job needs
+//   process/     child_run()        one child from start to end; contexts, signals, guardian, cgroups; descendants (proctree.c), memory (memory.c)
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c: the library that does it in the shell)
 //   remote/      channel_send()     the protocol of the connection to a worker on another machine, without its reads and writes: frames (frames.def);
-//                                   sshlogin.c: the machines, and the command that starts a worker there (ssh, --launch). To add another launcher,
-//                                   write a file like slurm.c, which makes such a command, and call it in cli/option_hosts.c
+//                                   sshlogin.c: the machines, and the command that starts a worker there. To add a launcher for machines that share
+//                                   this machine's files and environment (SSHLOGIN_LAUNCH), write a file like slurm.c, which makes the command, and
+//                                   call it in cli/option_hosts.c. For machines with files of their own, follow SSHLOGIN_SSH in remote/ and hosts/
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   a run in words: statistics, summary, status line, --explain
@@ -50,9 +50,7 @@
 //     publish.c           passes the events of run, batches, attempts and waits to subscribers; counts the ends of jobs (for --halt and statistics)
 //     retry_queue.c       jobs that wait for their next attempt
 //     terminal.c          jobs that get the terminal (--tty), and questions before jobs (-p)
-//   gate/        gate_ask()         whether any job may start now, before it has a slot: --delay, --load, --memfree. The needs of a single job (see
-//                                   manifest/keys.def, state/job_spec.h) are claimed by its attempt (exec/attempt.c), which lends its slot while it
-//                                   waits (engine/lend.c). process/memory.c counts the memory; code that counts a new kind of need belongs in state/
+//   gate/        gate_ask()         whether any job may start now, before it has a slot: --delay, --load, --memfree
 //   record/      log_sink_open()    the records that a run writes and shows:
 //     job_records.c       --joblog, and the jobs that --resume leaves out
 //     added_jobs.c        the jobs of --add; waits.c: jobs that wait for added jobs, and lend their slots meanwhile
@@ -63,7 +61,9 @@
 //   exec/        work_item          a job on its worker:
 //     submission.c        items, numbered and submitted together
 //     job_run.c           the life of a job: run, retry, end
-//     attempt.c           one attempt: what it must have first (a machine, memory), its command, environment and child
+//     attempt.c           one attempt: what it must have first (a machine, memory), its command, environment and child. To add a need of jobs that
+//                         is counted: declare the need in manifest/keys.def and state/job_spec.h, count in state/ what the jobs take (for memory:
+//                         process/memory.c), claim the need here, lend the slot meanwhile (engine/lend.c), and say why by a WHY_ of job/event.h
 //     loan.c              lends slots to the fairpars in jobs: each loan is an item in the batch of the job
 //     job_output.c        where a job's output goes: to the spool, to files, or as items to another batch (submission.c)
 //     created_files.c     the files that jobs create (`creates`); the files of failed jobs are removed

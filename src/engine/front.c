@@ -19,8 +19,8 @@ static bool is_early(const struct front *front) {
 	return queue->fair.interval > 0 && !front->worker && queue->group->released < queue->fair.due;
 }
 
-// Returns whether the queue keeps the entry back, by its max_parallel, its rate or a pause: then the entries behind it go first. The pause while an
-// item of the queue waits [E17] does not count: the entry was brought forward because other jobs wait for it.
+// Returns whether the queue keeps the entry back, by its max_parallel, its rate or attrs.paused: then the entries behind it go first. queue->holds,
+// which pauses the queue in the fair choice [E17], keeps no entry back: an item that was brought forward may be needed before other jobs can go on.
 static bool is_passed_over(const struct front *front) {
 	const struct fair_queue *fair = &front->queue->fair;
 	bool is_kept = (fair->limit > 0 && fair->running >= fair->limit) || (front->queue->attrs.paused && !front->worker) || is_early(front);

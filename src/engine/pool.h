@@ -266,9 +266,9 @@ void worker_wait_begin(struct worker *worker);
 void worker_wait_end(struct worker *worker, int why, const atomic_bool *refusal);
 
 // Brings the queued item with that id (work.id) forward: it goes before the turn of any queue, behind items brought forward before. It is charged to
-// its queue as any other. Other items pass it while its queue's max_parallel or pause holds it; if it needs more slots than are free, the free slots
-// are kept for it. Returns true if it was brought forward, now or before; false if no such item waits in memory (it may be in the spill file).
-// O(items of the queue). The caller has the queue open, as for pool_cancel().
+// its queue as any other. Other items pass it while its queue keeps it back by max_parallel, a rate or attrs.paused. If it needs more slots than are
+// free, the free slots are kept for it. Returns true if it was brought forward, now or before; false if no such item waits in memory (it may be in
+// the spill file). O(items of the queue). The caller has the queue open, as for pool_cancel().
 bool pool_bring_forward(struct pool *pool, struct queue *queue, uint64_t id);
 
 // Stops and starts dispatching, without touching what runs. (An item that waits for the slots it needs does not run yet.)

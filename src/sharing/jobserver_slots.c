@@ -25,7 +25,7 @@ struct jobserver_slots {
 	struct children *children;
 	struct pool *pool;
 	int wake_fd;               // wakes the event loop
-	char *bare_flags;          // $MAKEFLAGS for jobs that run beside the slots: without the jobserver
+	char *bare_flags;          // $MAKEFLAGS for jobs that take no slot: without the jobserver
 	atomic_bool changed;       // the event loop is to look at the slots again
 	unsigned most;             // slots that the run may have
 	bool polls;                // for the event loop: whether to poll for tokens, because there is work for more slots

@@ -64,7 +64,7 @@ struct live_attempt {
 	struct event_job id;      // how events name the attempt
 	const char *command;      // text of the attempt's command
 	uint64_t since;           // when the attempt began, now_ns() time
-	bool has_slot;            // false: the attempt runs beside the slots
+	bool has_slot;            // false: the attempt takes no slot, as its batch is long-running
 	bool has_terminal;        // the attempt has the terminal for itself (--tty)
 	atomic_int pid;           // pid of the attempt's process; 0: not started yet
 	atomic_bool awaited;      // another job waits for the attempt's job (memory_claim.awaited)

@@ -230,7 +230,7 @@ extern char *const hosts_withheld[]; // names of the variables that launchers an
 // step has returned (now_ns() time, or TIME_NEVER). A step is called with the lock. Returns 0, or -1 with errno.
 int connections_open(struct hosts *hosts, uint64_t (*step)(struct host *host)) FP_NODISCARD;
 
-// Has all connections closed, waits until they are, ends the thread and frees. Does nothing unless connections_open() has succeeded.
+// Has the thread close all connections and end, waits for that, and frees hosts->connections. Does nothing unless connections_open() has succeeded.
 void connections_close(struct hosts *hosts);
 
 // Has the thread do a step of the host soon. The host must be another machine. With the lock.
@@ -408,7 +408,7 @@ void pilots_on_down(struct host *host, const char *why, bool was_up, bool bye);
 // Whether no pilot has ever come, and none will. With the lock.
 bool pilots_are_lost(const struct hosts *hosts);
 
-// pilots_stop() ends the thread: no further pilot is requested. pilots_close(), once the connections are closed, cancels the jobs of this run that
-// Slurm still has, and frees. Both are NULL-safe.
+// pilots_stop() ends the thread, so no further pilot is requested. pilots_close(), to be called once the connections are closed, cancels the pilots
+// of this run that Slurm still has, and frees hosts->pilots. Both do nothing if the run has no pilots.
 void pilots_stop(struct pilots *pilots);
 void pilots_close(struct hosts *hosts);

@@ -36,7 +36,7 @@ struct dag_node {
 
 	// its items
 	size_t next;                 // index of the next item in the manifest's list
-	struct source_config source; // its items, if they are read from a file or stdin; the input borrows it until the end; its path is owned
+	struct source_config source; // the file or stdin that has the items, if any; the input borrows the struct until input_close(); source.path is owned
 	struct buf words;            // memory that dag_node_next() reuses
 
 	// posted by workers, under dag->lock

@@ -47,7 +47,7 @@ struct hosts_place {
 // `context`, which jobs inherit, is not read before hosts_attach(). `here`: the number of slots of this machine.
 int hosts_open(const struct options *options, const struct context *context, unsigned here, struct hosts **ret_hosts);
 
-// Removes the base files (--cleanup), closes all connections and frees. No attempt may run any more. NULL-safe.
+// Removes the base files (--cleanup), closes all connections and frees `hosts`. No attempt may run any more. NULL-safe.
 void hosts_close(struct hosts *hosts);
 
 // Connects to the hosts. From now on the pool, which was created with `slots` slots, has as many as the connected hosts have together.

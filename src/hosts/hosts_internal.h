@@ -397,7 +397,7 @@ void hosts_free_lists(struct hosts *hosts);
 
 // ---- pilots.c ----
 
-// Starts the thread that requests pilots, which waits for hosts_starving(). Returns 0, or -1 with errno.
+// Starts the thread that requests pilots when hosts_starving() wakes the thread. Returns 0, or -1 with errno.
 int pilots_open(struct hosts *hosts) FP_NODISCARD;
 
 // Called when the connection of a pilot was made, and when it was lost or its worker leaves. In a step of its host. `was_up`: the worker took

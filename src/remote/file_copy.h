@@ -69,7 +69,7 @@ struct file_copy {
 	size_t skipped;            // number of directories that have begun, have not ended, and are not made here
 };
 
-// Makes one end. The location is copied. file_copy_free() removes the temporary file if it is left, and frees; NULL-safe.
+// Makes one end. The location is copied. file_copy_free() removes the temporary file if there still is one, and frees `copy`; NULL-safe.
 struct file_copy *file_copy_new(bool is_sender, const struct file_location *location);
 void file_copy_free(struct file_copy *copy);
 

@@ -407,6 +407,30 @@ make_meeting() {
 	run_fairpar --launch 'bash refuses {}' true ::: 1 2 </dev/null
 }
 
+@test "a refusal gives no later step of the job a further attempt" {
+	cat >steps <<-'END'
+		read -r _ _ mark
+		printf '\n%s\nhello 2 1 0 0 1\nn\n' "$mark"
+		while read -r name number size; do
+			case $name in
+			env) head -c $((size + 1)) >/dev/null ;;
+			run)
+				head -c $((size + 1)) >/dev/null
+				echo run >>runs
+				case $(wc -l <runs) in
+				1 | 2) printf 'brake 1 0 1\nx\nrefuse %d 1\nx\nbrake 0 0 1\nx\n' "$number" ;;
+				3) printf 'started %d 1 0\ndone %d 0 0 0 0 1 0 0 0 2\n\1\1\n' "$number" "$number" ;;
+				*) printf 'started %d 1 0\ndone %d 1 7 0 0 1 0 0 0 2\n\1\1\n' "$number" "$number" ;;
+				esac
+				;;
+			esac
+		done
+	END
+	printf '%s\n' 'version: 1' 'batches: {a: {args: [1], run: "true {}", then: ["false"]}}' >m.yaml
+	run_fairpar 1 --launch 'bash steps {}' -f m.yaml </dev/null
+	assert_eq "$(wc -l <runs)" 4
+}
+
 @test "a slot that is lent elsewhere is a turn of the job's batch, and other batches have theirs" {
 	echo 1 >a; seq 9 >b
 	run_fairpar --launch 'env {}' -j2 --batch a=a --batch b=b --trace-service trace \

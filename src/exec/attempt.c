@@ -385,7 +385,7 @@ static bool run_child(struct worker_state *state, const struct job *job, struct 
 		return true;
 	}
 	// the environment was sent; but with files, the command may be sent later, when its files are there
-	if (run->options->delay == 0) {
+	if (run->options->delay == 0 && !run->options->interactive) {
 		worker_pass(state->worker); // by --load and memory, the machine itself decides when the job starts
 	}
 	if (job->spec->transferred.n == 0 && run->options->nbasefiles == 0) {
@@ -623,7 +623,7 @@ static bool enter_host(struct worker_state *state, struct job *job, struct resul
 	struct hosts *hosts = state->run->hosts;
 	if (job->attempt == 1) {
 		job->tries.n = 0;
-	} else if (job->login) {
+	} else if (job->login && job->result.lost != LOST_UNSENT) { // an attempt that was never sent is no try of the machine
 		*NEW_ELEMENT(job->tries.logins, job->tries.n, job->tries.cap) = job->login;
 	}
 	state->request = (struct hosts_request){

@@ -266,13 +266,13 @@ static enum work_status after_attempt(struct worker_state *state, struct queue *
 	}
 	bool is_final = result.outcome == OUTCOME_OK || result.is_refused || result.lacks_results;
 	bool again = reruns_lost(job, result.lost);
-	bool retries = (again || (!is_final && job->attempt < spec->attempts + job->losses + job->unsent)) && !job_is_cancelled(job);
+	bool retries = (again || (!is_final && job->attempt < spec->attempts + job->uncounted)) && !job_is_cancelled(job);
 	if (!retries && (result.outcome != OUTCOME_OK || job->step == spec->then.n)) {
 		return job_end(state, job, &result);
 	}
 	job->losses += again && result.lost != LOST_UNSENT;
-	job->unsent += result.lost == LOST_UNSENT;
-	uint64_t pause = retries && !again && spec->delay.first_ns > 0 ? manifest_delay_ns(&spec->delay, job->attempt) : 0;
+	uint64_t pause = retries && !again && spec->delay.first_ns > 0 ? manifest_delay_ns(&spec->delay, job->attempt - job->uncounted) : 0;
+	job->uncounted = retries ? job->uncounted + again : 0;
 	job->pending = retries ? NEXT_RETRY : NEXT_STEP;
 	job->result = result;
 	publish_note_output(state, job, &result, job->pending);

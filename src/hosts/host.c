@@ -323,7 +323,8 @@ void hosts_brake_here(struct hosts *hosts, const char *why) {
 }
 
 static void on_slots(void *arg, uint64_t slots, uint64_t reason) {
-	host_adapt(arg, slots, (enum controller_reason)reason);
+	bool is_known = reason > CONTROLLER_KEPT && reason <= CONTROLLER_DISK;
+	host_adapt(arg, slots, is_known ? (enum controller_reason)reason : CONTROLLER_DISK + 1);
 }
 
 static int on_program_requested(void *arg, const char *machine, struct buf *ret_why) {

@@ -13,7 +13,7 @@ static unsigned least(unsigned a, unsigned b) {
 }
 
 static unsigned free_slots(const struct host *host) {
-	return !host->is_taken && host->slots > host->used ? host->slots - host->used : 0;
+	return host->nalone == 0 && host->slots > host->used ? host->slots - host->used : 0;
 }
 
 // Moves the host to the list for its share of free slots, after its free slots have changed. With the lock.
@@ -192,7 +192,7 @@ void hosts_withdraw_request(struct hosts *hosts, struct hosts_request *request) 
 
 static void take_slots_of(const struct hosts_place *place) {
 	place->host->used += place->width;
-	place->host->is_taken |= place->is_alone;
+	place->host->nalone += place->is_alone;
 	note_free(place->host);
 }
 
@@ -368,7 +368,7 @@ void host_release_removed(struct host *host) {
 static void free_slots_of(const struct hosts_place *place) {
 	struct host *host = place->host;
 	host->used -= place->width;
-	host->is_taken = host->is_taken && !place->is_alone;
+	host->nalone -= place->is_alone;
 	note_free(host);
 	if (host->login->is_pilot && host->used == 0) {
 		host->idle_since = now_ns();

@@ -103,7 +103,7 @@ struct host {
 	bool is_removed;             // the list does not name the machine any more: the host takes no further job
 	unsigned slots;              // for jobs; 0 while it is not connected
 	unsigned used;               // slots of all places on the host (struct hosts_place)
-	bool is_taken;               // an attempt has the host for itself (hosts_place.is_alone)
+	unsigned nalone;             // attempts that are to have the host for themselves (hosts_place.is_alone): above 0, it takes no other
 	struct list open;            // link in hosts.open
 	unsigned offered;            // slots of its worker; 0 while the host is not connected, and for a pilot that is released
 	enum controller_reason adapted; // why -j auto has changed `offered`, if hosts_report_slots() is to report it; else CONTROLLER_KEPT

@@ -70,7 +70,7 @@ struct job {
 	const struct sshlogin *login; // the machine of its latest attempt; NULL: the run has no other machines
 	struct hosts_tries tries;     // the machines of this step's earlier attempts
 	unsigned losses;              // how many attempts were lost with their machine, and are made again
-	unsigned unsent;              // how many attempts were never sent to their machine, and are made again
+	unsigned uncounted;           // of this step: how many attempts were lost or never sent, and do not count as attempts
 	uint64_t start;               // when the last attempt at its first step started, now_ns() time; 0 before
 	struct spool *spool;          // of all its output; NULL if it is ungrouped
 	struct results *results;      // takes its output in place of `spool` (--results), or NULL

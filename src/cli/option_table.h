@@ -83,5 +83,5 @@ bool option_is_long_name(const char *word, size_t len, enum option_id *ret_id);
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
 
 // For a name that no option has, sets *ret_suggestion (static) to an option that may be meant: another program calls the option by this
-// name, or the option's own name begins with this name or is the most similar. Returns false, with *ret_suggestion NULL, if there is none.
+// name, the option's own name begins with this name, or this name is most similar to it. Returns false, with *ret_suggestion NULL, if it finds none.
 bool option_suggest(const char *name, size_t len, const char **ret_suggestion);

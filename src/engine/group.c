@@ -40,7 +40,7 @@ void pool_ask_again(struct pool *pool) {
 // Returns how many items of a queue that has fair_queue.wants set could start now, if there were slots for all of them.
 static uint64_t queue_demand(const struct fair_queue *fair) {
 	uint64_t n = fair->backlog;
-	if (fair->interval > 0) { // only the exempt items; if there are none, one item, which takes the token
+	if (fair->interval > 0) { // the exempt items need no token; without exempt items, one item can take the token
 		n = fair->exempt > 0 ? fair->exempt : 1;
 	}
 	uint64_t room = fair->limit > 0 ? fair->limit - fair->running : UINT64_MAX;

@@ -477,8 +477,8 @@ static void report_closed(struct host *host) {
 	}
 }
 
-// Appends why there may be no connection: the last lines of the launcher, or if there are none, what the other end wrote before the protocol
-// began.
+// Appends a text that may tell why there is no connection: the last lines that the launcher wrote; if the launcher wrote nothing, what the other
+// end wrote before the protocol began.
 static void add_launcher_text(const struct host *host, struct buf *text) {
 	const char *before = host->last_lines[0], *said = host->last_lines[1], *noise = dispatcher_end_noise(host->connection);
 	if (said[0]) {

@@ -52,8 +52,8 @@ struct sysload_gate {
 	uint64_t swap_read_at;   // when `swapped` was last read; 0: never
 };
 
-// Appends the reason why no job may start now, or nothing. Returns the kind of this reason: WHY_MEMORY, or WHY_LOAD, also if there is none. A figure
-// that /proc does not have is not checked, which a warning says once.
+// Appends the reason why no job may start now, or nothing if a job may start. Returns WHY_MEMORY if the reason is --memfree or --memsuspend, else
+// WHY_LOAD. If /proc lacks a number, a warning says so once, and this number holds no job back.
 enum event_why sysload_check(struct sysload_gate *gate, struct buf *why);
 
 // ---- the idle capacity of the machine between two samples ----

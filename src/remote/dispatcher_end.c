@@ -130,7 +130,7 @@ static const char *on_job_frame(struct dispatcher_end *end, struct channel_job *
 static const char *on_slots(struct dispatcher_end *end, uint64_t slots, uint64_t reason) {
 	uint64_t most = 20 + 20 * ((end->channel.heard - end->up_since) / SECOND_NS);
 	if (slots == 0 || ++end->changes > most) {
-		return slots == 0 ? "it says that it has no slots" : "it changes its number of slots too often";
+		return slots == 0 ? "the worker says that it has no slots" : "the worker changes its number of slots too often";
 	}
 	end->calls.slots(end->arg, slots, reason);
 	return NULL;

@@ -59,7 +59,7 @@ static bool handle(struct connections *connections, struct session *session, con
 	}
 	bool stays = session_input(session, frame, text, fd, now);
 	if (!stays) {
-		(void)!frames_flush(session->fd, &session->out); // the client is told why it was refused
+		(void)!frames_flush(session->fd, &session->out); // the last frame tells the client why the server refuses it
 	}
 	return stays;
 }

@@ -41,7 +41,7 @@ static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	}
 	on[ALWAYS] = false;
 	on[OPT_SEMAPHORE] = o->sem.is_on;
-	on[OPT_JOBS] = o->jobs && slots_is_auto(o->jobs);
+	on[OPT_JOBS] = options_jobs_auto(o);
 	on[OPT_SSHLOGIN] = sshlogins_has_remote(&o->hosts) || o->slurm;
 	on[OPT_SLURM] = on[OPT_SLURM] || o->slurm; // a manifest may have set `slurm`
 	on[OPT_PIPE] = o->pipe != PIPE_NOT && !o->sem.is_on;

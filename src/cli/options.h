@@ -312,6 +312,11 @@ bool options_words_lost_quotes(char *const *words, size_t n);
 
 #define LOST_QUOTES_HINT "hint: a shell reads these words again: quote them once more, or use -q"
 
+// Whether -j is auto on the command line.
+static inline bool options_jobs_auto(const struct options *options) {
+	return options->jobs && slots_is_auto(options->jobs);
+}
+
 // Whether fairpar learns how much memory jobs need, and starts a job only when that much is available: with --memory=auto, or with -j auto
 // (`is_auto`) and no --memory.
 static inline bool options_learn_memory(const struct options *options, bool is_auto) {

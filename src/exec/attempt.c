@@ -130,7 +130,7 @@ static void report_spawn_error(struct worker_state *state, const struct job *job
 }
 
 // Sets state->context for the job's own directory; NULL: it has none. Makes the directory if the job runs here. Returns 0, or -1 after a message.
-static int enter_workdir(struct worker_state *state, const struct job *job, bool is_here) {
+static int enter_workdir(struct worker_state *state, const struct job *job) {
 	const struct job_spec *spec = job->spec;
 	context_unref(state->context);
 	state->context = NULL;
@@ -140,7 +140,7 @@ static int enter_workdir(struct worker_state *state, const struct job *job, bool
 	struct expansion x = job_expansion(job);
 	FP_CLEANUP(buf_fini) struct buf dir = BUF_INIT;
 	template_expand(spec->workdir, &x, &dir);
-	int result = is_here && dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
+	int result = job_is_here(job) && dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
 	if (result != 0) {
 		attempt_complain(state, job, "cannot make the directory '%s': %s", text_shows(dir.data), strerror(errno));
 	} else {
@@ -326,7 +326,7 @@ static bool step_elsewhere(struct worker_state *state, const struct job *job, st
 static bool run_child(struct worker_state *state, const struct job *job, struct hosts_place *place, struct result *ret_result) {
 	struct run *run = state->run;
 	const struct job_spec *spec = job->spec;
-	bool is_here = !place || !place->is_remote;
+	bool is_here = job_is_here(job);
 	if (is_here && !state->stack_top) {
 		state->stack_top = spawn_stack_create();
 		state->warm = warm_create(run->options->warm, run->children);
@@ -508,18 +508,13 @@ static bool confirm(struct run *run, const char *command) {
 	return may;
 }
 
-// Whether the attempt is made on this machine.
-static bool is_here(const struct job *job) {
-	return !job->login || job->login->kind == SSHLOGIN_LOCAL;
-}
-
 // Notes the end of the attempt's process.
 static void note_end(struct worker_state *state, const struct job *job, const struct result *result) {
 	const struct run *run = state->run;
 	if (run->gate && !is_cleanup(job)) {
 		gate_note_end(run->gate, result);
 	}
-	if (run->auto_slots && is_here(job)) {
+	if (run->auto_slots && job_is_here(job)) {
 		auto_slots_end(run->auto_slots, &job->batch->pace, state->worker ? worker_width(state->worker) : 1, result);
 	}
 }
@@ -559,7 +554,7 @@ static bool run_at(struct worker_state *state, struct job *job, struct hosts_pla
 	if (run->options->show_commands) {
 		job_output_show_command(state, job);
 	}
-	if (enter_workdir(state, job, !place || !place->is_remote) != 0) {
+	if (enter_workdir(state, job) != 0) {
 		result_cannot_start(ret_result, 126);
 		return true;
 	}
@@ -570,7 +565,7 @@ static bool run_at(struct worker_state *state, struct job *job, struct hosts_pla
 	buf_addc(&state->label, ' ');
 	buf_add(&state->label, buf_str(&state->text), state->text.len);
 	build_env(state, job);
-	if (run->auto_slots && is_here(job)) {
+	if (run->auto_slots && job_is_here(job)) {
 		auto_slots_begin(run->auto_slots, state->worker ? worker_width(state->worker) : 1);
 	}
 	if (gate_can_hold(run->gate) && !is_cleanup(job) && worker_facts(state->worker)->gated > 0) {

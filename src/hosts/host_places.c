@@ -205,8 +205,8 @@ static bool answer(struct hosts *hosts, struct hosts_request *request) {
 		request->answer = HOSTS_PLACE;
 		request->place = (struct hosts_place){
 			.host = host, .login = host->node, .is_remote = host->node->kind != SSHLOGIN_LOCAL, .width = slots_needed(host, request),
+			.is_alone = request->is_alone,
 		};
-		request->place.is_alone = request->is_alone;
 		take_slots_of(&request->place);
 		if (!request->place.is_remote && options_watch_machine(hosts->options)) {
 			host->state = HOST_HELD; // until hosts_brake_here(), because the load does not show the new job yet

@@ -274,11 +274,10 @@ int hosts_open(const struct options *options, const struct context *context, uns
 		buf_add(&hosts->base, options->basefiles[i], strlen(options->basefiles[i]) + 1);
 	}
 	const char *program = getenv("FAIRPAR_REMOTE");
-	bool is_auto = options->jobs && slots_is_auto(options->jobs);
 	hosts->worker = (struct sshlogin_worker){
 		.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = program && *program ? program : NULL, .self = hosts->self,
 		.term_seq = buf_str(&hosts->term_seq), .load = options->load, .memfree = options->memfree,
-		.memory = options->given[OPT_MEMORY] ? options->pool.memory_text : is_auto ? "auto" : NULL, .copy = &hosts->copy,
+		.memory = options->given[OPT_MEMORY] ? options->pool.memory_text : options_jobs_auto(options) ? "auto" : NULL, .copy = &hosts->copy,
 	};
 	for (size_t i = 0; i < options->hosts.n; ++i) {
 		char *error;

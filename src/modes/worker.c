@@ -79,7 +79,6 @@ struct remote_worker {
 	bool ending;             // the jobs are being ended, and no further one is taken; set by the loop
 	struct remote_job *starting; // the job that has passed the gate and does not run yet, so that the load does not show it; or NULL
 	unsigned taken;          // slots of the jobs
-	unsigned slots;          // how many the dispatcher knows of
 	bool was_full;           // since the last sample of -j auto, all slots were taken: the dispatcher may have more jobs
 	bool is_braked;          // no job may start for now; a `brake` frame has said so
 	bool suspended;          // the jobs are stopped, with the dispatcher
@@ -208,7 +207,7 @@ static void return_slot(void *arg, struct lending *lending) {
 
 // To be called after slots were taken: if all are taken now, -j auto samples the jobs again.
 static void note_full(struct remote_worker *worker) {
-	if (worker->auto_slots && !worker->was_full && worker->taken + nested_lent(worker->nested) >= worker->slots) {
+	if (worker->auto_slots && !worker->was_full && worker->taken + nested_lent(worker->nested) >= auto_slots_number(worker->auto_slots)) {
 		worker->was_full = true;
 		auto_slots_starving(worker->auto_slots);
 	}
@@ -229,8 +228,8 @@ static uint64_t serve_nested(struct remote_worker *worker) {
 	return worker->nested ? nested_tick(worker->nested, &worker->polls) : TIME_NEVER;
 }
 
-static void open_nested(struct remote_worker *worker) {
-	worker->nested = nested_open(worker->slots, worker->config->slots, /* lends */ true, worker->context, worker->children);
+static void open_nested(struct remote_worker *worker, unsigned slots) {
+	worker->nested = nested_open(slots, worker->config->slots, /* lends */ true, worker->context, worker->children);
 	if (worker->nested) {
 		nested_attach(worker->nested, &(struct nested_source){
 			.request = request_slot, .others_wait = others_wait, .returned = return_slot, .arg = worker,
@@ -245,7 +244,7 @@ static void get_demand(void *arg, struct auto_demand *ret_demand) {
 	struct remote_worker *worker = arg;
 	unsigned lent = nested_lent(worker->nested);
 	FP_HOLD(&worker->lock);
-	bool is_full = worker->taken + lent >= worker->slots, may_grow = !worker->ending && !worker->suspended;
+	bool is_full = worker->taken + lent >= auto_slots_number(worker->auto_slots), may_grow = !worker->ending && !worker->suspended;
 	*ret_demand = (struct auto_demand){
 		.children = worker->children, .taken = worker->taken + lent, .lent = lent, .wanted = (worker->was_full || is_full) && may_grow,
 	};
@@ -256,7 +255,6 @@ static void on_adapted(void *arg, unsigned slots, enum controller_reason reason)
 	struct remote_worker *worker = arg;
 	nested_tell_slots(worker->nested, slots, reason);
 	FP_HOLD(&worker->lock);
-	worker->slots = slots;
 	channel_say(&worker->end->channel, FRAME_SLOTS, slots, (uint64_t)reason, "");
 }
 
@@ -760,21 +758,21 @@ static int worker_open(struct remote_worker *worker) {
 	children_start_guardian(worker->children);
 	const struct remote_worker_config *config = worker->config;
 	worker->gate = config->gate;
-	worker->slots = config->slots.most;
+	unsigned slots = config->slots.most;
 	if (config->is_auto) {
 		worker->auto_slots = auto_slots_new(&config->slots, &(struct auto_owner){
 			.demand = get_demand, .changed = on_adapted, .arg = worker, .wake_fd = worker->wake_fd,
 		});
-		worker->slots = auto_slots_number(worker->auto_slots);
+		slots = auto_slots_number(worker->auto_slots);
 	}
 	worker->batches = config->is_auto || config->learns_memory ? xcalloc(BATCHES, sizeof(*worker->batches)) : NULL;
-	open_nested(worker);
+	open_nested(worker, slots);
 	uint64_t last = LAST_S * NS_PER_S + term_seq_length(&config->term_seq), usable = u64_minus(config->left * NS_PER_S, last);
 	worker->over = config->left > 0 ? now_ns() + usable : TIME_NEVER;
 	worker->last_minute = config->left > 0 ? worker->over - time_earlier(usable / 10, LAST_MINUTE_S * NS_PER_S) : TIME_NEVER;
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	worker->end = worker_end_new(&calls, worker, &(struct worker_hello){
-		.slots = worker->slots,
+		.slots = slots,
 		.left = config->left,
 		.memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0,
 		.node = config->node,

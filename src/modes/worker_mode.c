@@ -27,10 +27,9 @@ int worker_run(const struct options *options, struct context *context) {
 	char *error;
 	struct utsname machine;
 	const char *jobs = options->jobs ? options->jobs : "100%", *node = getenv("SLURMD_NODENAME"); // the name by which Slurm's commands know the machine
-	bool is_auto = slots_is_auto(jobs);
 	struct remote_worker_config config = {
-		.is_auto = is_auto,
-		.learns_memory = options_learn_memory(options, is_auto),
+		.is_auto = options_jobs_auto(options),
+		.learns_memory = options_learn_memory(options, options_jobs_auto(options)),
 		.left = options->worker_seconds,
 		.term_seq = options->term_seq,
 		.gate = {.memfree = (uint64_t)options->memfree, .asks = "memfree"},

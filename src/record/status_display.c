@@ -156,8 +156,7 @@ static void get_status(struct status_display *display, uint64_t now, struct stat
 		display->batches[0].jobs = stats->nbatches == 1 ? total : display->batches[0].jobs;
 	}
 	if (!status.open && status.finished < status.jobs) {
-		unsigned slots = stats->slots_now > 0 ? stats->slots_now : display->run->slots;
-		status.eta = eta_set(display->batches, stats, display->former, slots, now);
+		status.eta = eta_set(display->batches, stats, display->former, publish_slots_now(display->run), now);
 	}
 	*ret_status = status;
 }

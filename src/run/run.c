@@ -62,8 +62,7 @@ static void loop_poll(struct run *run, struct polls *polls, int timeout_ms) {
 
 void run_note_slots(void *arg, unsigned slots, const char *why) {
 	struct run *run = arg;
-	unsigned known = publish_stats(run)->slots_now; // without the lock, as only this thread publishes changes of the slots
-	if (slots != (known > 0 ? known : run->slots)) {
+	if (slots != publish_slots_now(run)) { // without the lock, as only this thread publishes changes of the slots
 		publish_slots(run, slots, why);
 	}
 }

@@ -225,9 +225,8 @@ static int open_hosts(struct run *run) {
 			close_auto(run);
 		}
 		unsigned slots = hosts_estimate_slots(run->hosts), most = run->slots_bounds.most; // `most` is of one machine
-		bool is_auto = options->jobs && slots_is_auto(options->jobs);
 		set_slots(run, slots);
-		run->slots_bounds = (struct slots_bounds){.least = 0, .most = is_auto && most > slots ? most : slots};
+		run->slots_bounds = (struct slots_bounds){.least = 0, .most = options_jobs_auto(options) && most > slots ? most : slots};
 	}
 	return 0;
 }

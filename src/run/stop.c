@@ -132,8 +132,8 @@ static void answer_stop_signal(struct run *run, int signal) {
 static void show_slots(struct run *run) {
 	const struct run_stats *stats = publish_stats(run); // without the lock, as only this thread publishes changes of the slots
 	const struct stats_slots *last = stats->nchanges > 0 ? &stats->changes[stats->nchanges - 1] : NULL;
-	diag_note("slots: %u for %.1fs: %s", stats->slots_now > 0 ? stats->slots_now : run->slots,
-	          (double)(now_ns() - (last ? last->at : run->start)) / 1e9, !last ? "the first number" : last->why ? last->why : "one of many changes");
+	diag_note("slots: %u for %.1fs: %s", publish_slots_now(run), (double)(now_ns() - (last ? last->at : run->start)) / 1e9,
+	          !last ? "the first number" : last->why ? last->why : "one of many changes");
 }
 
 static void answer_signal(struct run *run, int signal) {

@@ -45,7 +45,7 @@ char *pool_client_label(char *const *words) {
 
 // Returns the bounds of --pool-slots; or, if that is not given and -j is auto, the bounds of --pool-slots auto.
 static struct slots_bounds bounds_wanted(const struct options *options) {
-	bool any = options->pool.bounds.most == 0 && options->jobs && slots_is_auto(options->jobs);
+	bool any = options->pool.bounds.most == 0 && options_jobs_auto(options);
 	return any ? (struct slots_bounds){.least = 1, .most = MOST_POOL_SLOTS} : options->pool.bounds;
 }
 

@@ -33,7 +33,7 @@ struct auto_owner {
 struct auto_slots *auto_slots_new(const struct slots_bounds *bounds, const struct auto_owner *owner);
 void auto_slots_free(struct auto_slots *auto_slots);
 
-// Returns the number of slots; 0 if the server of a pool decides.
+// Returns the number of slots; 0 if the server of a pool decides. Only on the thread that calls auto_slots_tick().
 unsigned auto_slots_number(const struct auto_slots *auto_slots);
 
 // Items wait for a slot, so sampling resumes. Any thread.

@@ -12,7 +12,7 @@
 #include "slots/slots.h"
 
 bool batches_learn_memory(const struct run *run) {
-	bool is_auto = run->auto_slots || (run->options->jobs && slots_is_auto(run->options->jobs)); // also if the pool's number of slots is fixed
+	bool is_auto = run->auto_slots || options_jobs_auto(run->options); // also if the pool's number of slots is fixed
 	return options_learn_memory(run->options, is_auto) && !run->options->sem.is_on;
 }
 

@@ -38,6 +38,10 @@ uint64_t job_bytes(const struct job *job, int stream) {
 	return job->spool ? spool_bytes(job->spool, stream) : 0;
 }
 
+bool job_is_here(const struct job *job) {
+	return !job->login || job->login->kind == SSHLOGIN_LOCAL;
+}
+
 bool job_is_cancelled(const struct job *job) {
 	return atomic_load_relaxed(&job->batch->cancelled) || (job->added && atomic_load_relaxed(&job->added->cancelled));
 }

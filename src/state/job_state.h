@@ -102,6 +102,9 @@ struct expansion job_expansion(const struct job *job);
 // spool and its results are freed.
 uint64_t job_bytes(const struct job *job, int stream);
 
+// Whether the job's latest attempt is made on this machine.
+bool job_is_here(const struct job *job);
+
 // True if --cancel names the job or its batch. From any thread.
 bool job_is_cancelled(const struct job *job);
 

@@ -195,6 +195,11 @@ void publish_lent(void *run, const struct event_lent *lent) {
 	publish_event(run, &(struct event){.kind = EVENT_LENT, .u.lent = *lent});
 }
 
+unsigned publish_slots_now(struct run *run) {
+	unsigned slots = publish_stats(run)->slots_now;
+	return slots > 0 ? slots : run->slots;
+}
+
 void publish_slots(struct run *run, unsigned slots, const char *why) {
 	publish_event(run, &(struct event){.kind = EVENT_SLOTS, .u.slots = {.slots = slots, .why = why}});
 }
@@ -475,7 +480,7 @@ struct event_job publish_identify(const struct worker_state *state, const struct
 		.step = job->role == ROLE_JOB ? job->step : 0,
 		.attempt = job->role == ROLE_JOB ? job->attempt : 1,
 		.slot = state->worker ? worker_slot(state->worker) : 0,
-		.host = job->login && job->login->kind != SSHLOGIN_LOCAL ? job->login->name : NULL,
+		.host = job_is_here(job) ? NULL : job->login->name,
 	};
 }
 

@@ -47,6 +47,8 @@ void publish_begin(struct run *run);
 // Publishes the event that publish_lost() holds back to merge calls, and has buffered events written. From the event loop,
 // whenever it wakes.
 void publish_tick(struct run *run);
+// Returns how many slots the run has, by the event published last. To be called as publish_stats(), or by the only thread that publishes EVENT_SLOTS.
+unsigned publish_slots_now(struct run *run);
 // Publishes EVENT_SLOTS: the run has `slots` slots now. `why`: the reason, in words.
 void publish_slots(struct run *run, unsigned slots, const char *why);
 // Publishes EVENT_LENT: a slot that was lent to a run in a job has come back. `run` is a struct run; void, as nested_attach() wants it.

@@ -263,8 +263,7 @@ talk() {
 	talk <<-'EOF'
 		fairpar = os.environ["FAIRPAR"]
 		w.run(1, "exec '%s' -j3 'echo; read -r _ <go.{} #' ::: 1 2 3" % fairpar, has_input="")
-		w.until("started")
-		w.until("want")        # the first runs on the job's own slot; the worker has no third one
+		w.until("want")        # perhaps before `started`; the first runs on the job's own slot, and the worker has no third one
 		w.write(b"lend 1\n")
 		for n in (1, 2, 3):
 		    open("go.%d" % n, "w").write("\n")

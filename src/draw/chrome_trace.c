@@ -13,7 +13,7 @@
 enum {
 	FLUSH_BYTES = 64 * 1024,
 	COMMAND_BYTES = 1000,
-	PID = 1,                 // the trace has one process: a fairpar in a job has a log of its own
+	PID = 1,                 // the trace shows one process, the run: a fairpar in a job has a log of its own
 };
 
 // The counters of each class.
@@ -43,7 +43,7 @@ struct chrome {
 	struct origins *origins; // the origins, by the seq of their item
 	uint64_t ids;            // how many ids arrows and waits have got so far
 	int32_t (*counters)[COUNTERS][CHROME_SAMPLES + 1]; // [class][counter][sample]: by how much the counter has changed
-	bool first;              // nothing was written yet
+	bool first;              // no event was written yet, so no comma stands before the next event
 };
 
 static void flush(struct chrome *chrome) {

@@ -32,10 +32,10 @@ struct rows {
 	const struct palette *palette;
 	bool has_machines;      // the run had several machines
 	uint64_t jobs;          // all jobs that the first pass has counted
-	uint64_t stride;        // 0: all jobs have rows; else one job of `stride` is in the sample
+	uint64_t stride;        // 0: all jobs have rows; else one in `stride` jobs is in the sample
 	uint64_t slow;          // a job that took longer than about this many nanoseconds counts as slow
 	uint64_t seen, marked;  // jobs so far: all, and those that failed or were tried again
-	uint64_t n;             // rows
+	uint64_t n;             // number of rows
 	struct buf text;        // the rows, in the order of the jobs' ends
 	struct running_table unfinished; // jobs that have ended an attempt and will have another
 };
@@ -59,7 +59,7 @@ void html_draw(struct buf *buf, const struct timeline *timeline, const struct ro
 // Appends the name of the job: "thumbs#17".
 void html_add_job_name(struct buf *buf, const struct event_job *id);
 
-// The page's style and its script, from the files html.css and html.js, and "sha256-…" of the script, by which the page allows it.
+// The page's style and its script, from the files html.css and html.js, and "sha256-…" of the script, by which the page allows the script.
 // The script makes the heads of the table of jobs into buttons that sort it, and adds a field to filter it by; the page is
 // complete without the script.
 extern const char html_css[], html_js[], html_script_hash[];
@@ -72,7 +72,7 @@ extern const char html_css[], html_js[], html_script_hash[];
 // counters come in the order of time on each track; an arrow comes with the slice it points to.
 
 enum {
-	CHROME_SAMPLES = 4000,    // about the most values that a counter has
+	CHROME_SAMPLES = 4000,    // a counter has at most about this many values
 	CHROME_ORIGINS = 1 << 17, // items that are remembered as origins of arrows; arrows from older items are left out
 };
 

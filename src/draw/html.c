@@ -32,7 +32,7 @@ static void add_argv(struct buf *buf, const struct run_stats *stats) {
 	}
 }
 
-// Begins a fact. The value follows, and then END_FACT.
+// Begins a fact, which is a name with a value. The caller then adds the value and END_FACT.
 static void begin_fact(struct buf *buf, const char *name) {
 	buf_printf(buf, "<div><dt>%s</dt><dd>", name);
 }

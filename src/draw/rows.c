@@ -52,7 +52,7 @@ static void add_row(struct rows *rows, const struct event_job_end *end, const st
 	if (end->id.step > 0 && !fine) {
 		buf_printf(buf, " at step %u", end->id.step + 1);
 	}
-	buf_printf(buf, "%s</td><td class=\"n\">%u</td>", end->allowed ? " (allowed to)" : "", sum->attempts);
+	buf_printf(buf, "%s</td><td class=\"n\">%u</td>", end->allowed ? " (allowed to fail)" : "", sum->attempts);
 	buf_printf(buf, end->id.slot > 0 && end->source != FROM_LONG ? "<td class=\"n\">%u</td>" : "<td class=\"n\">–</td>", end->id.slot);
 	if (rows->has_machines) {
 		buf_adds(buf, "<td>");
@@ -99,7 +99,7 @@ void rows_on_event(void *arg, const struct event *event) {
 	struct running_sum sum = before ? before->so_far : (struct running_sum){0};
 	add_attempt(&sum, end);
 	bool is_last = end->next == NEXT_NOTHING;
-	bool is_own = end->command && (!before || (is_last && end->result.outcome != OUTCOME_OK)); // the row shows the step that failed, else the first one
+	bool is_own = end->command && (!before || (is_last && end->result.outcome != OUTCOME_OK)); // the command of the failed step, else of the first
 	job.command = is_own ? end->command : before ? before->start.command : "";
 	job.command_len = is_own ? end->command_len : before ? before->start.command_len : 0;
 	if (is_last && is_wanted(rows, end, &sum)) {

@@ -12,7 +12,7 @@ enum {
 	LEFT = 70, RIGHT = 20,       // margins, in pixels
 	WIDTH = LEFT + TIMELINE_WIDTH + RIGHT,
 	STRIP = 80,                  // height of the strip of shares
-	LANES_HEIGHT = 480,          // height of all lanes, if there are so many that they get narrower
+	LANES_HEIGHT = 480,          // height of all lanes together, if there are too many for lanes of full height
 	NAME_COLUMNS = 40,           // columns of a batch's name in the legend
 	DEPTHS = 4,                  // levels of runs in jobs that are drawn in order; deeper runs are drawn in any order
 	HEAD = 17,                   // height of a line with the name of a machine
@@ -25,7 +25,7 @@ struct sheet {
 	double top;                  // y of the first lane
 	double pitch, bar;           // distance from lane to lane; height of a bar
 	double strip;                // top of the strip
-	unsigned *heads;             // for each lane, and for the end of the lanes: how many lines with names of machines are above; NULL: one machine
+	unsigned *heads;             // for each lane, and for the end of the lanes: how many lines with names of machines are above it; NULL: one machine
 };
 
 static double lane_y(const struct sheet *sheet, unsigned lane) {
@@ -58,7 +58,7 @@ void svg_add_title(struct buf *buf, const struct run_stats *stats) {
 
 // ---- style ----
 
-// Adds the style: rules for light colours, then for dark ones, so that viewers which know no media queries show the light ones.
+// Adds the style: rules for light colours, then a media query with rules for dark colours, which viewers without media queries ignore.
 // The rules of .s0 and so on are for the page around the drawing.
 static void add_style(const struct sheet *sheet) {
 	struct buf *buf = sheet->buf;
@@ -300,7 +300,7 @@ static void add_signs(const struct sheet *sheet, const struct bar *bar, double x
 		buf_printf(buf, "<rect class=\"ft\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", x, y - 1,
 		           width < 2 ? 2 : width, height + 2);
 	}
-	for (unsigned i = 0; i < 2 && is_marked && (bar->flags & BAR_FAILED); ++i) { // a black cross over a white one, so that it can be seen on any colour
+	for (unsigned i = 0; i < 2 && is_marked && (bar->flags & BAR_FAILED); ++i) { // a black cross over a thicker white cross, seen on any colour
 		double half = width >= 16 && height >= 12 ? 3 : 1.8, whole = 2 * half;
 		buf_printf(buf, "<path class=\"%s\" d=\"M%.1f %.1fl%.1f %.1fm-%.1f 0l%.1f-%.1f\"/>", i == 0 ? "xo" : "x", x + width / 2 - half,
 		           y + height / 2 - half, whole, whole, whole, whole, whole);
@@ -332,8 +332,8 @@ static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 	buf_adds(buf, "</g>\n");
 }
 
-// Adds a slot that was lent to a run in a job: the slot in the colour of the job's batch, and over its lower part a strip with
-// the run's command line. If the slot is the job's own, the strip is over the job's bar; deeper runs are dark edges below it.
+// Adds a slot that was lent to a run in a job: the slot in the colour of the job's batch, and over its lower part a strip with the run's
+// command line. If the slot is the job's own, the strip is over the job's bar. A run in a job of that run is a dark strip along the lower edge.
 static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 	struct buf *buf = sheet->buf;
 	double x = bar_x(sheet, bar->from), width = bar_width(sheet, bar), whole = sheet->bar;
@@ -427,7 +427,7 @@ static void add_strip(const struct sheet *sheet) {
 	}
 }
 
-// Adds a line over the shares with the number of slots, if this number has changed. Each change that can be seen has its reason as a title.
+// Adds a line over the shares that shows the number of slots, if this number has changed. The title of each visible change is its reason.
 static void add_slots_line(const struct sheet *sheet) {
 	const struct timeline *timeline = sheet->timeline;
 	const struct run_stats *stats = timeline->palette->stats;

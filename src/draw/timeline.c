@@ -133,7 +133,7 @@ static unsigned flags_of(const struct attempt_span *attempt) {
 	return flags | (outcome == OUTCOME_CANCELLED ? BAR_CANCELLED : outcome != OUTCOME_OK ? BAR_FAILED : 0U);
 }
 
-// Adds the time to the columns that it touches, `weight` for a whole column. Returns the last column.
+// Adds the time from `from` to `to` to the columns that it touches; a column wholly within it gets `weight`. Returns the last column.
 static struct cell *spread(const struct timeline *timeline, struct cell *cells, size_t columns, unsigned class, uint64_t from, uint64_t to,
                            double weight) {
 	double scale = (double)columns / TIMELINE_WIDTH, start = timeline_x(timeline, from) * scale, end = timeline_x(timeline, to) * scale;
@@ -159,7 +159,7 @@ static void merge(struct timeline *timeline, unsigned lane, unsigned class, unsi
 	timeline->merged += !(flags & BAR_MORE);
 }
 
-// Adds the lines of a bar: name, end and time; where the attempt came from and what it waited for; the command.
+// Adds the text of a bar. Its lines are: the name, how the attempt ended, its time and its source; what it waited for; the command.
 static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 	char how[80];
 	attempt_add_title(buf, &attempt->id, SIZE_MAX);

@@ -25,7 +25,7 @@ struct first_pass {
 	uint64_t durations[BUCKETS(FIRST_PASS_BITS)]; // how many bars have a length in each bucket
 };
 
-// Begins the pass. *first_pass must not be moved until machines_fini(&first_pass->machines), which frees what it has.
+// Begins the pass. *first_pass must not be moved until machines_fini(&first_pass->machines), which frees its memory.
 void first_pass_init(struct first_pass *first_pass);
 
 // An event_fn: counts attempts, and slots that were lent; `arg` is the struct first_pass.
@@ -67,11 +67,11 @@ const char *palette_colour(unsigned class);
 enum {
 	TIMELINE_WIDTH = 1000,   // pixels
 	TIMELINE_ALL = 5000,     // if there are at most this many bars, no bar is merged
-	TIMELINE_BARS = 8000,    // if bars are merged, about this many are left
-	TIMELINE_LANES = 320,    // if there are more slots, several share a lane
+	TIMELINE_BARS = 8000,    // if bars are merged, about this many bars are left
+	TIMELINE_LANES = 320,    // if there are more slots, several slots share a lane
 	TIMELINE_CELLS = 40000,  // the most columns of all lanes together
 	TIMELINE_SHARES = 500,   // columns of the strip of shares
-	TIMELINE_LEAD = 6,       // a wait is drawn (as a line) only if it is at least this many pixels long: starting a job takes less
+	TIMELINE_LEAD = 6,       // a wait is drawn (as a line) only if it has at least this many pixels; shorter gaps come from the starting of jobs
 };
 
 enum bar_flag {

@@ -107,7 +107,7 @@ static bool feed_fill_data(struct run *run, struct feed *feed) {
 	return false;
 }
 
-// Reads from one input until it has nothing now, its batch has enough, or the pass is over. Returns true if the pass is over.
+// Reads from one input until the input has nothing now, its batch has enough, or PASS_ITEMS items were read. Returns true if there may be more now.
 static bool feed_fill(struct run *run, struct feed *feed) {
 	struct feeds *feeds = run->feeds;
 	if (feed->is_data) {
@@ -130,7 +130,7 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 	if (run->options->packing.by_time && !feeds->stopped) {
 		(void)feed_submit_stocks(run, feed);
 	} else if (feed->ended && !feed->pending && !feeds->stopped) {
-		(void)feed_flush_packs(run, feed); // if there is no room, the next pass tries again
+		(void)feed_flush_packs(run, feed); // if there is no room, the next call tries again
 	}
 	return false;
 }

@@ -23,7 +23,7 @@ bool feeds_fill(struct run *run);
 void feeds_add_polls(struct run *run, struct polls *polls);
 
 // Adds a job (--add) to the batch job->batch, which is opened if it does not exist. If job->batch is empty, the new job goes to the batch
-// of the job that adds it and runs next on the same slot; or, added from outside the run, to the command line's batch. `number` is
+// of the job that adds it and runs next on the same slot; from outside the run, it goes to the command line's batch. `number` is
 // the number of the attempt that adds the job, `by` the id of that attempt's job; both are 0 from outside the run. Returns the id of
 // the new job; or 0 with the reason appended to *why. Called from the event loop.
 uint64_t feeds_add_job(struct run *run, uint64_t number, uint64_t by, const struct control_job *job, struct buf *why);

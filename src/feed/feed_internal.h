@@ -21,7 +21,7 @@ enum {
 struct stock {
 	struct buf args;         // the arguments of all items
 	size_t taken;            // bytes at the front of `args` whose items were taken
-	struct stock_part *parts; // one for each record, in the order of the input: the parts from `first` to before `n` are left
+	struct stock_part *parts; // one for each record, in the order of the input: parts[first] to parts[n - 1] are left
 	size_t first, n, cap;
 	uint64_t nitems;         // how many items are left
 };
@@ -36,7 +36,7 @@ struct stock_pack {
 
 // Where the items of a batch go: into the pack or the stock, if they are packed, and from there into the submission.
 struct outlet {
-	struct submission *submission; // NULL: closed
+	struct submission *submission; // NULL: the outlet is closed
 	struct pack pack;    // the pack that is being filled, if records are packed
 	struct stock stock;  // items that wait to be packed, with --pack=auto
 	// the members below are only for a batch that is found in the input (--batch-by)
@@ -94,7 +94,7 @@ size_t feed_high_water(const struct run *run);
 // Returns how many bytes the first `n` arguments of the record have, with their NULs.
 size_t record_bytes_of(const struct record *record, uint32_t n);
 
-// Adds a copy of the record, which holds `nitems` items; if several, each is one argument. `measured` is the result of packs_measure().
+// Adds a copy of the record, which holds `nitems` items; if it holds several, each item is one argument. `measured` is the result of packs_measure().
 // `bad` says why the record cannot be an item, or is NULL. `seq` is the number of the first item.
 void stock_add(struct stock *stock, const struct record *record, uint32_t nitems, uint32_t measured, const char *bad, uint64_t seq);
 

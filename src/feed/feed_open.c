@@ -143,7 +143,7 @@ static bool wait_input(struct run *run, int fd) {
 			int signal = signals_next(run->signal_fd);
 			if (signal == SIGTSTP) {
 				signals_stop_self();
-			} else if (is_ending_signal(signal) || signal == run->options->stop_signal) { // nothing runs yet
+			} else if (is_ending_signal(signal) || signal == run->options->stop_signal) { // no job runs yet: both end the run
 				run->signal = signal;
 				return false;
 			}
@@ -207,7 +207,7 @@ static void name_files(const struct options *options, struct names *names) {
 
 // ---- templates ----
 
-// Returns the shell of the command line, as shell_choose(), or NULL after a message.
+// Returns the shell of the command line, as shell_choose() does, or NULL after a message.
 static char *choose_shell(const struct options *options) {
 	char *shell = shell_choose(options->shell);
 	if (!shell) {
@@ -215,7 +215,7 @@ static char *choose_shell(const struct options *options) {
 		const char *by;
 		const char *name = text_shows(shell_named(options->shell, &by));
 		if (error == ENOTSUP) {
-			diag_error("%s: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or another that does", by,
+			diag_error("%s: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or another Bourne shell", by,
 			           name);
 		} else if (error == EMULTIHOP) {
 			diag_error("%s: '%s' is one file with many programs, and runs the program whose name it is called by: make a link, by "

@@ -267,7 +267,7 @@ static bool feed_packed(struct run *run, struct feed *feed, struct outlet *outle
 			return feed_alone(run, feed, outlet, bad);
 		case PACK_TAKEN:
 			feed->pending = false;
-			// without room a complete pack stays as it is, and goes before the next record
+			// if there is no room, the complete pack is submitted before the next record is added
 			return !packs_is_complete(&outlet->pack, limits) || submit_pack(run, outlet, 0);
 		case PACK_FULL:
 			if (!submit_pack(run, outlet, 0)) {

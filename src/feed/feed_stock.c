@@ -14,7 +14,7 @@
 struct stock_part {
 	uint64_t seq;        // {#} of its first item
 	uint32_t bytes, nargs;
-	uint32_t nitems;     // how many items the record holds; if several, each is one argument
+	uint32_t nitems;     // how many items the record holds; if it holds several, each item is one argument
 	uint32_t measured;   // the result of packs_measure()
 	uint32_t reason;     // length of the text behind the arguments, with its NUL, that says why the record cannot be an item; or 0
 };
@@ -23,7 +23,7 @@ size_t record_bytes_of(const struct record *record, uint32_t n) {
 	return n == record->nargs ? record->size : (size_t)(strings_skip(record->args, n) - record->args);
 }
 
-// Moves the items that are left to the front of the memory, if more than half of the memory is of items that were taken.
+// Moves the items that are left to the front of the memory, if more than half of the memory belongs to items that were taken.
 static void compact(struct stock *stock) {
 	if (stock->taken > stock->args.len / 2) {
 		buf_drop(&stock->args, stock->taken);
@@ -81,7 +81,7 @@ static void take_items(struct stock *stock, uint32_t n, struct stock_pack *pack)
 void stock_take(struct stock *stock, const struct pack_limits *limits, uint64_t most, struct stock_pack *ret_pack) {
 	const struct stock_part *part = &stock->parts[stock->first];
 	*ret_pack = (struct stock_pack){.record.args = stock->args.data + stock->taken, .seq = part->seq};
-	if (part->reason > 0) { // a job by itself, which fails
+	if (part->reason > 0) { // the record becomes a job of its own, which fails
 		ret_pack->bad = ret_pack->record.args + part->bytes;
 		take_items(stock, 1, ret_pack);
 		return;

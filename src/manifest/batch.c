@@ -19,7 +19,7 @@ static void check_name(struct loader *loader, const struct node *name) {
 	}
 }
 
-// Checks the commands of the first `n` keys of `ids`, which `shell` runs. If `found` lacks a key, checks the command in `under` (or NULL).
+// Checks the commands that `shell` runs: the values of the first `n` keys of `ids` in `found` or, for a key missing there, in `under` (or NULL).
 static void check_words(struct loader *loader, const struct found *found, const struct found *under, size_t n, const char *shell) {
 	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_FINALLY};
 	for (size_t i = 0; i < n; ++i) {
@@ -234,7 +234,7 @@ static bool is_excluded(const struct manifest_matrix *matrix, size_t number, con
 	return false;
 }
 
-// Sets matrix->rows to the numbers of the combinations, without the combinations that `exclude` (or NULL) lists.
+// Sets matrix->rows to the numbers of the combinations, without the combinations that `exclude` lists (NULL: none).
 static void load_rows(struct loader *loader, const struct node *node, const struct node *exclude,
                           struct manifest_matrix *matrix) {
 	size_t total = 1, n = exclude ? exclude->n : 0;

@@ -33,7 +33,7 @@ static bool is_known(const struct diagnostics *diagnostics, struct source_span s
 	return false;
 }
 
-// A node that an alias or a merge brings in several times is reported only once.
+// An error at a node to which several aliases or merges lead is reported only once.
 struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span span, bool is_warning, const char *format, ...) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	BUF_ADD_ARGUMENTS(&text, format);

@@ -51,7 +51,7 @@ struct diagnostics {
 // Frees what the diagnostics own.
 void diagnostics_fini(struct diagnostics *diagnostics);
 
-// Adds an error or a warning at that span. After MANIFEST_ERRORS errors (or warnings) further ones are only counted; the same error
+// Adds an error or a warning at that span. After MANIFEST_ERRORS errors (or warnings) a further error is only counted; the same error
 // at the same span is only counted as a repeat. Returns the diagnostic, never NULL and valid until the next call. diagnostic_note()
 // and diagnostic_hint() set or replace its note and its hint.
 #define diagnostic_error(diagnostics, span, ...) diagnostic_add(diagnostics, span, /* is_warning */ false, __VA_ARGS__)

@@ -227,7 +227,7 @@ static void set_texts(struct loader *loader, const struct key *key, struct node 
 	}
 	uint32_t n = is_one ? 1 : node->n;
 	if (key->type == TYPE_MACHINES && n == 0) {
-		load_error(loader, node, "'%s' is an empty list: without it the jobs run on all machines", key->name);
+		load_error(loader, node, "'%s' is an empty list: to run the jobs on all machines, leave the key out", key->name);
 		return;
 	}
 	const char **texts = arena_alloc(&loader->manifest->arena, n * sizeof(*texts));
@@ -251,7 +251,7 @@ static void set_env(struct loader *loader, const struct key *key, const struct n
 	if (node->kind != NODE_MAP) {
 		struct diagnostic *diagnostic = load_refuse(loader, key, node);
 		if (node->kind == NODE_LIST) {
-			diagnostic_hint(diagnostic, "write each as 'NAME: value'");
+			diagnostic_hint(diagnostic, "write each variable as 'NAME: value'");
 		}
 		return;
 	}

@@ -12,7 +12,7 @@ struct loader {
 	struct diagnostics *diagnostics;
 	uint64_t cost;                 // sum of the costs (node.cost) of the nodes that were read; at most MANIFEST_VALUES
 	bool overrun;                  // `cost` is too large: an error was added, nothing more is read
-	struct manifest_batch base;    // every batch begins as a copy of this one
+	struct manifest_batch base;    // has the defaults: every batch begins as a copy of this batch
 	const struct pair *pairs;      // for each batch its name and its mapping
 	struct found base_found;       // the keys of `defaults`
 	const struct node *stdin_node; // the first `stdin: true`

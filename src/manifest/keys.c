@@ -122,7 +122,7 @@ static void refuse(const struct node *node, enum key_scope scope, const char *ba
 		diagnostic_note(diagnostic, "did you mean '%s'?", nearest);
 	}
 	if (strstr(node->text, "\xC2\xA0")) {
-		diagnostic_hint(diagnostic, "there is a no-break space in it (U+00A0); in YAML only plain spaces indent");
+		diagnostic_hint(diagnostic, "the key has a no-break space (U+00A0); in YAML only plain spaces indent");
 	}
 }
 

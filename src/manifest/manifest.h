@@ -61,7 +61,7 @@ struct manifest_job {
 	const char *creates;                // or NULL
 	const struct manifest_env *env;     // or NULL
 	const char *working_dir;            // or NULL: where fairpar was started
-	const char *shell;                  // a program, or NULL: /bin/sh; "none": no shell, words_split() takes the commands
+	const char *shell;                  // a program, or NULL: /bin/sh; "none": no shell, words_split() splits the commands
 	uint64_t timeout_ns;                // of an attempt of a step; 0: none
 	uint64_t memory;                    // bytes; 0: no limit
 	struct manifest_delay retry_delay;
@@ -156,7 +156,7 @@ struct manifest_batch *manifest_find(const struct manifest *manifest, const char
 // Returns 0; or -1 if a name is that of no batch: then appends a message (no newline) to `error`, and keeps the selection as it was.
 int manifest_select(struct manifest *manifest, const char *const *names, size_t n, struct buf *error);
 
-// True if the jobs of the batch come from items, its own or emitted ones: then its texts are templates.
+// True if the batch has items, of its own or from other batches that emit into it: then its texts are templates.
 bool manifest_batch_has_items(const struct manifest_batch *batch);
 
 // Returns how many jobs the batch has, not counting jobs from emitted items; SIZE_MAX if this number is known only when the batch runs.

@@ -76,8 +76,8 @@ static struct source_span text_span(const struct loader *loader, const struct no
 	return span;
 }
 
-// The keys of a batch that are templates if it has items: first the NCOMMANDS commands that a shell reads; the first NPLAIN get a warning for a
-// replacement string if there are no items, but not `env`, whose values are often JSON.
+// The keys of a batch that are templates if the batch has items. The first NCOMMANDS are commands that a shell reads. In a batch without items,
+// a replacement string in the first NPLAIN gets a warning; `env` is not one of these, because its values are often JSON.
 enum { NCOMMANDS = 3, NPLAIN = 5, NTEXTS = 6 };
 static const enum key_id text_keys[NTEXTS] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_COMMANDS, KEY_ENV};
 
@@ -319,7 +319,7 @@ static void check_command(struct loader *loader, const struct node *node) {
 	} else if (loader->diagnostics->nwarnings < MANIFEST_ERRORS && split.syntax) {
 		struct source_span span = text_span(loader, node, split.syntax, split.syntax_len);
 		diagnostic_hint(diagnostic_warning(loader->diagnostics, span, "'%s' means nothing without a shell", text_show(split.syntax, split.syntax_len)),
-		             "with 'shell: none' it is an ordinary word; to say that you mean this, quote it in the command");
+		             "with 'shell: none' it is an ordinary word; if you mean that word, quote it in the command");
 	}
 }
 

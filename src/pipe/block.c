@@ -1,4 +1,4 @@
-// Blocks: limits how many there are at once, and makes a block the standard input of its job.
+// Limits how many blocks there are at once, and makes a block the standard input of its job.
 
 #include "pipe/block.h"
 
@@ -84,7 +84,7 @@ static ssize_t move_part(const struct block *block, int to) {
 static ssize_t write_block(void *arg, int fd) {
 	struct block *block = arg;
 	if (block->head_at == 0 && block->at == 0 && block->size > PIPE_LEAST) {
-		(void)pipe_widen(fd, PIPE_BYTES); // then reader and writer wait for each other less often; it may fail, if the user has many pipes
+		(void)pipe_widen(fd, PIPE_BYTES); // so that reader and writer wait for each other less often; the call may fail if the user has many pipes
 	}
 	if (block->head_at < block->head_len) {
 		ssize_t n = write(fd, block->head + block->head_at, block->head_len - block->head_at);

@@ -3,10 +3,10 @@
 //
 // A block of --pipe is in memory, a block of --pipe-part is a range of a file. Both are written into a pipe that the job reads,
 // from their beginning for each attempt. A job gets no file as its standard input, because some programs treat a file differently:
-// wc(1) pads its columns by the size of the file, and head(1) leaves the rest to the next command. Only with --cat is a block
+// wc(1) pads its columns by the size of the file, and head(1) leaves the rest of a file to the next command. Only with --cat is a block
 // written to a file, whose name the job gets: a memfd, since no file may outlive fairpar.
 //
-// A function of this directory that fails has printed a message, because failures happen in other threads, or while jobs run.
+// A function that fails has printed a message, unless its comment names errno: failures happen in other threads, or while jobs run.
 
 #pragma once
 
@@ -149,7 +149,7 @@ void portion_unref(struct portion *portion); // NULL-safe
 // From the event loop:
 
 // Adds a consumer for a job, with its first portion or NULL, and returns the consumer. The dealer owns both. Returns NULL with errno
-// if it has failed: then the caller still owns the portion.
+// if the call fails: then the caller still owns the portion.
 struct consumer *dealer_add(struct dealer *dealer, struct portion *portion);
 
 // Returns how many of the jobs that were added have not stopped reading.

@@ -4,7 +4,7 @@
 // 1 MiB blocks from a pipe: no more CPU than splice(2) into a file in memory.) A large regular file as stdin is not copied at all: its
 // blocks are parts of the file, as with --pipe-part, but end where --pipe ends blocks. (Measured with jobs that only read: 0.6 of the CPU time.)
 //
-// There is at most one block more than there are slots: then the reader waits, and so does the program that writes the data.
+// The number of blocks is limited (blocks.most): at the limit the reader waits, and so does the program that writes the data.
 
 #include "pipe/block.h"
 
@@ -39,7 +39,7 @@ struct blockfeed {
 	struct dealer *dealer;   // for --round-robin, and for --tee with a stream; or NULL
 	struct portion *undealt; // the portion to be dealt out next, or NULL
 	unsigned started, most_jobs; // for --round-robin: how many jobs have begun, and how many may begin
-	struct consumer **consumers; // for --tee: the consumer of each job, by the job's number less 1
+	struct consumer **consumers; // for --tee: consumers[N - 1] is the consumer of job N
 	uint64_t nconsumers;
 	bool flowing;            // for --tee: all jobs are queued (blockfeed_begin())
 	struct header_rule *fronts[2]; // how the data, or each file, begins: [0] a line that is in no block, [1] the header; or NULL

@@ -111,7 +111,7 @@ bool quoting_needs_variable(unsigned position, const char *item, size_t len) {
 
 void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_t len) {
 	buf_printf(buf, "_item%u=", n);
-	bool is_half = false; // the last two bytes are half of a GB18030 character and end with a digit: bash would add a quote to them
+	bool is_half = false; // the last two bytes are half of a GB18030 character: bash would take a quote behind them for a part of it
 	size_t from = 0;
 	for (size_t i = 1; i < len; ++i) {
 		bool is_pair = (item[i - 1] & 0x80) && item[i] >= '0' && item[i] <= '9';

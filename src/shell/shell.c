@@ -111,7 +111,7 @@ static struct {
 static bool is_direct_program(const char *path) {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
-		return true; // the file may be executable though it is not readable; if it is not, execve() says so
+		return true; // the file may be executable though it is not readable; if it is not executable, execve() fails
 	}
 	char magic[4] = {0};
 	ssize_t n = pread(fd, magic, sizeof(magic), 0);
@@ -179,7 +179,7 @@ static const struct program *recall(const char *name, size_t len) {
 	return number != MAP_NONE ? programs.all[number] : NULL;
 }
 
-// Remembers the program at the path `file`, which is taken over, and returns it; or returns the one that another thread has remembered meanwhile.
+// Remembers the program at the path `file`, which is taken over, and returns it; or returns the program that another thread has remembered meanwhile.
 static const struct program *remember(const char *name, size_t len, char *file) {
 	struct program *program = xcalloc(1, sizeof(*program) + len + 1);
 	*program = (struct program){.path = file, .is_direct = is_direct_program(file)};

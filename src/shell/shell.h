@@ -50,8 +50,8 @@ bool shell_is_needed(const char *command, size_t len);
 // function exported to bash. `echo`, `true` and `false` do not count as builtins: the programs do the same.
 bool shell_has_syntax(const char *command, size_t len);
 
-// True if the environment exports a bash function of that name (NULL: of any name): then bash must run it.
+// True if the environment exports a bash function of that name (NULL: of any name), which only bash can run.
 bool shell_function_exists(const char *name, size_t len);
 
-// True if a word of the command line is the name of an exported bash function. Costs nothing where none is exported.
+// True if a word of the command line is the name of an exported bash function. Takes no time if no function is exported.
 bool shell_uses_function(const char *command, size_t len);

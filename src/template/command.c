@@ -63,7 +63,7 @@ static int build_shell(struct command *command, const struct buf *text, const st
 	return set_argv(command, 3);
 }
 
-// Executes the words without a shell. Returns 0, or -1 with errno. For a script without #!, process/spawn.h runs /bin/sh as execvp() does.
+// Builds the command from the words, without a shell. Returns 0, or -1 with errno. (process/spawn.h runs a script without #! by /bin/sh.)
 static int build_bare(struct command *command, size_t nwords, const struct interpreter *by) {
 	if (set_argv(command, nwords) != 0) {
 		return -1;
@@ -115,7 +115,7 @@ int command_build(struct command *command, const struct template *template, cons
 	bool is_for_shell = nwords == 0 || strcmp(option, "--help") == 0 || strcmp(option, "--version") == 0 || (by->path && !strchr(name, '/'));
 	command->path = is_for_shell ? NULL : program_find_direct(name, strlen(name));
 	if (command->path) {
-		return 0; // a program that is not there is left to the shell, for the shell's message and status 127
+		return 0; // if the program is not found, a shell runs the command: then the shell prints the message, and exits with 127
 	}
 	return build_shell(command, text, by, !template || template_has(template, TEMPLATE_BEGINS_WITH_ITEM));
 }

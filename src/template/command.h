@@ -7,14 +7,14 @@
 // The most bytes that execve() takes as one string, with its NUL (Linux, MAX_ARG_STRLEN: 32 pages of 4 KiB).
 enum { COMMAND_STRING_MAX = 131072 };
 
-// A command that is ready to run. A worker uses the same struct, with its memory, for one job after the other.
+// A command that is ready to run. A worker uses one struct, with its memory, for all of its jobs.
 struct command {
 	const char *path;        // program file; borrowed, or in `text`
 	char **argv;             // NULL-terminated, points into `words`
 	size_t argv_cap;
 	struct buf words;
 	struct buf text;         // scratch, or why the command cannot be built
-	bool by_shell;           // a shell runs it
+	bool by_shell;           // a shell runs the command
 };
 
 #define COMMAND_INIT {NULL, NULL, 0, BUF_INIT, BUF_INIT, false}
@@ -33,9 +33,9 @@ struct interpreter {
 // is above the system's limit for one string, 128 KiB) or EINVAL (a line needs bash, and there is no bash: command->text says
 // so). The caller has checked by template_permits() that the items may stand where they do.
 //
-// With by->shell: the command is the template or, if `template` is NULL, the record as a command line. If it has no shell syntax
-// and its program exists, the program is executed directly; else `shell -c TEXT` is, with bash as the shell if the text uses an
-// exported function. If the job has its own PATH, the shell searches that PATH for a name without a slash.
+// With by->shell: the command is the template or, if `template` is NULL, the record as a command line. A command
+// without shell syntax whose program exists is executed directly. Any other command is run by `shell -c TEXT`, with bash as the shell if
+// the text uses an exported function. If the job has its own PATH, the shell searches that PATH for a name without a slash.
 //
 // Without by->shell: the words are those of the template (parsed with TEMPLATE_QUOTE) or, if `template` is NULL, the record's
 // arguments; the words are not interpreted. A program's name without a slash is searched in the job's PATH; if that fails, errno

@@ -270,7 +270,7 @@ unsigned template_expand(const struct template *template, const struct expansion
 }
 
 size_t template_length(const struct template *template, const struct expansion *x) {
-	enum { DIGITS = 2 * 6 }; // bytes by which a variable's number may get longer, both where it is set and where it is used
+	enum { DIGITS = 2 * 6 }; // bytes by which the number in a variable's name may get longer, in the assignment and in the use together
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	unsigned nvariables = template_expand(template, x, &text);
 	return text.len + nvariables * DIGITS;

@@ -14,7 +14,7 @@ struct part {
 		COLUMN,  // one argument of the record
 		SEQ,     // the number of the job
 		SLOT,    // the number of the job's slot
-		TOTAL,   // how many items there are
+		TOTAL,   // the number of all jobs
 		HOST,    // the machine that the job runs on
 		LOGIN,   // the machine that the job runs on, as the user gave it: user, port, command
 	} kind;
@@ -44,7 +44,7 @@ struct parts {
 struct template {
 	char *text;
 	unsigned flags;
-	unsigned traits;    // those of enum template_trait that the template has: template_has()
+	unsigned traits;    // the properties (enum template_trait) that the template has
 	const char *bash_syntax; // what template_bash_syntax() returns
 	bool chooses, is_unique; // {choose_k}, {uniq}: template_skips() asks for them
 	struct replacement *replacements; // the list of all replacements of the parts; owned

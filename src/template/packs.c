@@ -20,7 +20,7 @@ static size_t length_of(const struct pack_limits *limits, const struct record *r
 
 void packs_prepare(struct pack_limits *limits) {
 	const struct record one = {.args = "x", .size = 2, .nargs = 1}, two = {.args = "x\0x", .size = 4, .nargs = 2};
-	// behind UINT32_MAX arguments {2} is empty in both commands; otherwise it would be '' (with -q) in one, and the shorter x in the other
+	// with UINT32_MAX arguments before, {2} is empty in both commands; with none, {2} would be '' (with -q) in the first, x in the second command
 	size_t length = length_of(limits, &one, UINT32_MAX, 1), longer = length_of(limits, &two, UINT32_MAX, 1);
 	limits->each = longer > length ? longer - length : 0;
 	limits->fixed = (ptrdiff_t)length - (ptrdiff_t)limits->each;
@@ -42,7 +42,7 @@ static size_t command_length(const struct pack_limits *limits, size_t size) {
 
 bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size, bool is_alone) {
 	size_t length = command_length(limits, size);
-	size_t pointers = nargs * (limits->each / 2) * sizeof(char *); // an upper bound: each word has at least a byte, and a blank or NUL
+	size_t pointers = nargs * (limits->each / 2) * sizeof(char *); // an upper bound: a word takes at least two bytes, one of them a blank or NUL
 	bool has_room = limits->room == 0 || length + pointers <= limits->room;
 	return limits->inserts_none || (has_room && (length < limits->chars || (limits->fills && !is_alone)));
 }
@@ -155,7 +155,7 @@ struct record packs_record(const struct pack *pack) {
 	return (struct record){.args = buf_str(&pack->args), .size = pack->args.len, .nargs = pack->nargs};
 }
 
-// Returns the arguments of the records from number `from` to before `to`; these arguments begin at `at`.
+// Returns the arguments of the records with the numbers `from` to `to` - 1; these arguments begin at `at`.
 static struct record records_at(const struct pack *pack, const char *at, uint32_t from, uint32_t to) {
 	struct record record = {.args = at};
 	for (uint32_t i = from; i < to; ++i) {

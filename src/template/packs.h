@@ -46,7 +46,7 @@ enum pack_status {
 void packs_prepare(struct pack_limits *limits);
 
 // Adds the record; `bad` says why it cannot be an item, or is NULL. If packs have a fixed number of records, a bad record is counted
-// in the pack and makes the whole pack bad, so that later records stay in their packs. `seq` is the number that the job will have.
+// in the pack and makes the whole pack bad, so that it moves no later record to another pack. `seq` is the number that the job will have.
 // *ret_bad is valid until the next call.
 enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, const struct record *record,
                           const char *bad, uint64_t seq, const char **ret_bad);
@@ -61,7 +61,7 @@ bool packs_is_complete(const struct pack *pack, const struct pack_limits *limits
 // Returns all arguments as the record of a job, borrowed from the pack.
 struct record packs_record(const struct pack *pack);
 
-// Returns the arguments of the records from number `from` to before `to`, borrowed from the pack. The pack must have been filled
+// Returns the arguments of the records with the numbers `from` to `to` - 1, borrowed from the pack. The pack must have been filled
 // with limits that say `waits`, and must not be bad.
 struct record packs_slice(const struct pack *pack, uint32_t from, uint32_t to);
 

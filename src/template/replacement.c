@@ -33,7 +33,7 @@ static const struct { const char *name; struct part part; size_t n; enum { IF_RI
 	{"uniq}", {.kind = ITEM}, .skips = IF_UNIQUE},     // the item, if no two of its arguments are the same
 	{"host}", {.kind = HOST}, .n = 0}, // the machine of the job; ":" is the local machine, as in GNU parallel
 	{"sshlogin}", {.kind = LOGIN}, .n = 0},
-	{"hgrp}", {.kind = LITERAL}, .n = 0}, // groups of hosts, which fairpar does not have: always empty
+	{"hgrp}", {.kind = LITERAL}, .n = 0}, // for --hostgroups, which fairpar does not have: always empty
 	{"agrp}", {.kind = LITERAL}, .n = 0},
 };
 
@@ -296,7 +296,7 @@ static struct slice substitute(const struct replacement *replacement, struct sli
 	return (struct slice){buf_str(scratch), scratch->len};
 }
 
-// ---- all of them ----
+// ---- all forms ----
 
 struct slice form_apply(enum form form, const struct replacement *given, struct slice argument, struct buf *scratch) {
 	size_t n = given ? given->n : 1;

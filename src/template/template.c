@@ -201,7 +201,7 @@ struct word_context {
 	size_t at;               // the offset in the text that has one byte for each replacement string
 	size_t first;            // the word's first part in `out`
 	bool has_item;
-	unsigned region;         // the region that the word begins in
+	unsigned region;         // the region (shell/reader.h) that the word begins in
 };
 
 static unsigned region_of(const struct word_context *context) {

@@ -63,7 +63,7 @@ struct expansion {
 // many items are passed in variables.
 unsigned template_expand(const struct template *template, const struct expansion *x, struct buf *buf);
 
-// Sets *ret_head and *ret_tail to the bytes of text in front of the first and behind the last replacement string; without any, all is head.
+// Sets *ret_head and *ret_tail to the bytes of text in front of the first and behind the last replacement string; without such strings all is head.
 void template_ends(const struct template *template, size_t *ret_head, size_t *ret_tail);
 
 // Returns true if each item may stand where the template puts it: in arithmetic an item must be an integer, and so on (fairpar(1),

@@ -41,11 +41,11 @@ void screen_resized(void);
 // *ret_cleared to when a writer erased the own lines, if they are to be drawn again and can be drawn now; else to 0.
 uint64_t screen_next_draw(uint64_t *ret_cleared);
 
-// True if screen_draw() failed only because this process is not in the foreground.
+// True if this process is not in the foreground of the terminal, so that screen_draw() fails.
 bool screen_is_in_background(void);
 
 // To be called before and after everything that is written to `fd` (1 or 2, if that may be the terminal; 2 also around what
-// other processes write there). `last` is the last byte written, or -1 if there was none or it is not known. Calls may be
+// other processes write there). `last` is the last byte written, or -1 if nothing was written or that byte is not known. Calls may be
 // nested, on any thread.
 void screen_enter(int fd);
 void screen_leave(int fd, int last);

@@ -2,14 +2,14 @@
 //
 // The server is started with SERVER_VARIABLE in its environment, and says first, by WARM_READY, whether it can serve. Each
 // request is one message: struct warm_request, then strings with a NUL behind each (the arguments, the environment), and descriptors as
-// SCM_RIGHTS: what becomes 0, 1 and 2, and the directory if the job has one of its own. The server answers with one WARM_STARTED.
+// SCM_RIGHTS: those that become 0, 1 and 2 of the job, and its directory if it has one of its own. The server answers with one WARM_STARTED.
 
 #pragma once
 
 #include <stdint.h>
 
 // "SOCKET TABLE SIZE OBJECT", decimal: the descriptors of the socket, of the table of running children (struct group_table in
-// process/guardian.h), the size of this table in bytes, and the descriptor of the preloaded object. The server uses them for nothing else.
+// process/guardian.h), the size of this table in bytes, and the descriptor of the preloaded object.
 #define SERVER_VARIABLE "FAIRPAR_WARM"
 
 enum {

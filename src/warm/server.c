@@ -247,7 +247,7 @@ static void serve(void) {
 	syscall(SYS_close, server.object_fd);
 	bool goes_on = reply(WARM_READY, (int)unfit) && unfit == WARM_FIT;
 	while (goes_on && take_request()) {
-		// the address is passed twice: machines differ in the order of this argument and the one for thread-local storage, which is unused
+		// the address is passed twice: machines differ in the order of this argument and the argument for thread-local storage, which is unused
 		long pid = syscall(SYS_clone, CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, 0, 0, server.tid_address,
 		                   server.tid_address);
 		if (pid == 0) {
@@ -266,7 +266,7 @@ int __libc_start_main(main_fn *program_main, int argc, char **argv, void (*init)
 	union {
 		void *address;
 		start_fn *call;
-	} real = {dlsym(RTLD_NEXT, "__libc_start_main")}; // POSIX, dlsym(): a pointer to data can stand for one to a function
+	} real = {dlsym(RTLD_NEXT, "__libc_start_main")}; // POSIX, dlsym(): a pointer to data can hold the address of a function
 	if (take_over(argv + argc + 1)) {
 		serve();
 		argc = (int)message.request.nargs;

@@ -35,7 +35,7 @@ enum {
 	ANSWER_S = 10,    // seconds of silence after which a server counts as stopped or hanging
 	FDS_SHARE = 3,    // no server is started once a third of the descriptors is in use
 	SHELLS_MAX = 8,   // the most shells that a worker knows at a time
-	AUTO_AFTER = 6,   // executions before a shell gets a server; starting a server costs about one execution, and a clone half of one
+	AUTO_AFTER = 6,   // executions before a shell gets a server; starting a server costs about one execution, and a clone half an execution
 	DEATHS_MAX = 3,   // a shell gets no new server after so many of its servers have died: somebody kills them on purpose
 	REFRESH_MS = 100, // pause between calls of inherited_read(); a call costs a hundredth of a short job
 };
@@ -127,7 +127,7 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 		.keep = (int[]){socket, object, server->guardian->table_fd},
 		.nkeep = 3,
 		.cgroup_fd = -1,
-		.own_group = true, // no signal of a terminal reaches it
+		.own_group = true, // no signal of a terminal reaches the server
 		.dies_with_thread = true,
 		.stack_top = job->stack_top,
 	};
@@ -150,7 +150,7 @@ static void server_kill(const struct warm_server *server) {
 	pidfd_set_signal(&(struct pidfd_set){.list = &entry, .n = 1}, SIGKILL);
 }
 
-// Ends the server at *held and waits for its end; its jobs run on. *held is NULL then, and may be before.
+// Ends the server at *held and waits for its end; its jobs run on. Sets *held, which may be NULL, to NULL.
 static void server_close(struct warm_server **held) {
 	struct warm_server *server = *held;
 	*held = NULL;
@@ -317,7 +317,7 @@ static pid_t server_start(struct warm_server *server, const struct spawn_config 
 enum {
 	CPU_WORDS = 128,     // of 64 CPUs each
 	SCHEDULING_WORDS = 8, // struct sched_attr has 7 such words (sched_setattr(2)); the kernel fills the part that it knows
-	IOPRIO_PROCESS = 1,  // IOPRIO_WHO_PROCESS of ioprio_get(2), which means one thread; the C library has neither
+	IOPRIO_PROCESS = 1,  // IOPRIO_WHO_PROCESS of ioprio_get(2), which means one thread; the C library lacks the constant and the call
 	PROCESSES_FEW = 512, // if no more processes than this are allowed, servers could take the processes that jobs need
 };
 

@@ -27,7 +27,7 @@ struct xargs_items {
 	char before;            // the previous byte, to find a line that ends with a blank
 	bool first;             // the item is the first of its line of input
 	bool seen;              // an item has begun, though it may be empty
-	bool carried;           // `item` is complete, and belongs to the command line after the one that the caller takes now
+	bool carried;           // `item` is complete, and belongs to the command line behind the line that the caller takes now
 	bool line_ends;         // with `carried`: the item is the last of its line of input
 	bool warned;
 	bool ended;             // the rest of the input is ignored

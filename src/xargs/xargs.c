@@ -7,7 +7,7 @@
 //
 // The words of the messages and the exit statuses are those of findutils' xargs 4.9:
 //   exit 1 to 254: go on, 123 at the end     exit 255: stop, 124     killed by a signal: stop, 125
-//   cannot be run: stop, 126                 not found: stop, 127    too long for the system: half of it at a time
+//   cannot be run: stop, 126                 not found: stop, 127    too long for the system: run half of it at a time
 
 #include "xargs/xargs.h"
 
@@ -85,7 +85,7 @@ struct xargs_worker {
 	struct worker *worker;
 	bool is_unstarted;   // the worker's line has no process yet
 	void *stack_top;
-	struct buf args;     // the arguments of the line, each with its NUL: with -I all, else those behind the initial arguments
+	struct buf args;     // the arguments of the line, each with its NUL: with -I all arguments, else those behind the initial arguments
 	const char **argv;
 	size_t argv_cap;
 	struct buf text;
@@ -221,7 +221,7 @@ static bool read_chunk(struct xargs_run *run, bool waits) {
 	return true;
 }
 
-// Packs the next line, unless it is packed already. Returns false if there are no more lines, or as await() does.
+// Packs the next line, unless it is packed already. Returns false if there are no more lines, or if await() returns false.
 static bool pack_line(struct xargs_run *run, bool waits) {
 	struct xargs_input *input = &run->input;
 	while (!input->has_line && !input->has_ended) {
@@ -434,7 +434,7 @@ static char *const *make_env(const struct xargs_run *run, struct xargs_worker *s
 	return name ? state->env : run->context->env;
 }
 
-// Returns the descriptor for a job's stdin: the terminal (-o), fairpar's stdin (-a), or -1 for /dev/null. The caller closes *ret_owned, or it is -1.
+// Returns the descriptor for a job's stdin: the terminal (-o), fairpar's stdin (-a), or -1 for /dev/null. The caller closes *ret_owned (-1: none).
 static int open_stdin(const struct xargs_options *options, int *ret_owned) {
 	*ret_owned = -1;
 	if (options->open_tty) {
@@ -512,8 +512,8 @@ static void run_line(struct xargs_run *run, struct xargs_worker *state, size_t n
 	} while (done < nargs && !atomic_load_acquire(&run->is_stopped));
 }
 
-// Makes the next line, and the line behind it as far as its input has come: xargs, too, reads so far before it sees how a command has
-// ended. Returns true if there is a line to run: its arguments are in state->args, their number in *ret_nargs.
+// Makes the next line, and begins the line behind it with the input that is there now: xargs, too, reads that far before it sees how a
+// command has ended. Returns true if there is a line to run: its arguments are in state->args, their number in *ret_nargs.
 static bool make_line(struct xargs_run *run, struct xargs_worker *state, size_t *ret_nargs) {
 	struct xargs_input *input = &run->input;
 	struct pack *pack = &input->items.pack;
@@ -551,7 +551,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	if (has_line) {
 		state->is_unstarted = true;
 		run_line(run, state, nargs);
-		// not earlier: so a message about the input comes after the messages about starting the lines before it
+		// called only now, so that a message about the input comes after messages about lines that could not be started
 		line_started(state);
 	}
 	return WORK_OK;

@@ -36,7 +36,7 @@ void remove_file(const char *dir, const char *path);
 void remove_tree(const char *path);
 
 // ---- a walk through a tree: the directories from the top to the current one; each was opened in its parent, never through a link. At most
-// LEVELS_OPEN have a descriptor; if a directory has none, the walk reopens it by ".." when it comes back, and fails if it was replaced ----
+// LEVELS_OPEN have a descriptor; a directory without one is opened again by ".." on the way back up; this fails if it was replaced ----
 
 enum { LEVELS_MOST = 512, LEVELS_OPEN = 32 };
 
@@ -45,7 +45,7 @@ struct level {
 	struct stat stat;      // the directory's status when it was opened
 	char *name;            // the directory's name in the directory above
 	// used only by a walk that sends the tree to another machine
-	struct buf names;      // the names of the files in it, a NUL behind each
+	struct buf names;      // the names of the files in the directory, a NUL behind each
 	size_t at;             // the offset in `names` of the next file
 	// used only by a walk that receives the tree from another machine
 	bool is_new;           // the receiver has made the directory, which gets `mtime` once all files in it are there

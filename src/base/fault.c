@@ -25,7 +25,7 @@ static int errno_by_name(const char *name, size_t len) {
 }
 
 int fault_errno(const char *name) {
-	static atomic_long calls[16]; // by entry of FAIRPAR_FAULT: how often the point that the entry names was called so far
+	static atomic_long calls[16]; // [i]: how often the point that entry i of FAIRPAR_FAULT names was called so far
 	const char *spec = getenv("FAIRPAR_FAULT");
 	for (unsigned i = 0; spec && *spec && i < 16; ++i) {
 		size_t len = strcspn(spec, ",");

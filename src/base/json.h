@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Append `"key":"value"` to the object that the text ends in, behind a comma unless it is the first member. Bytes that are not
-// UTF-8 become U+FFFD, and then `,"key_b64":"…"` follows with the exact bytes: file names may have any bytes, and none may be lost.
+// Append the member `"key":"value"` to the JSON object at the end of `buf`, which has no closing brace yet; behind a comma unless the member is the
+// first one. Bytes that are not UTF-8 become U+FFFD, and then `,"key_b64":"…"` follows with the exact bytes: a file name may have any bytes.
 void json_add_string(struct buf *buf, const char *key, const char *value);
 void json_add_bytes(struct buf *buf, const char *key, const char *value, size_t len);
 
@@ -61,12 +61,12 @@ void json_reader_fini(struct json_reader *reader);
 // members are used. Returns 0, or -1 with reader->error.
 int json_read(struct json_reader *reader, char *text, size_t len) FP_NODISCARD;
 
-// Convert a JSON_NUMBER. Return false, with *ret_… unspecified, if it does not fit the type. json_to_ns() takes
-// seconds, up to 10^9, without sign or exponent.
+// Convert a JSON_NUMBER. Return false, with *ret_… unspecified, if the value is no number or does not fit the type. json_to_ns()
+// takes seconds, up to 10^9, without sign or exponent.
 bool json_to_u64(const struct json_value *value, uint64_t *ret_number);
 bool json_to_ns(const struct json_value *value, uint64_t *ret_ns);
 bool json_to_double(const struct json_value *value, double *ret_number);
 
-// Decodes base64 (RFC 4648 §4, with its padding) in `len` bytes into `to`, which may be `text` itself and has room for len / 4 *
-// 3 bytes. Returns the number of bytes, or SIZE_MAX if the text is no base64.
+// Decodes the `len` bytes of base64 at `text` (RFC 4648 §4, with padding) into `to`, which may be `text` itself and has room for
+// len / 4 * 3 bytes. Returns the number of decoded bytes, or SIZE_MAX if the text is no base64.
 size_t base64_decode(char *to, const char *text, size_t len);

@@ -8,7 +8,7 @@
 
 struct median {
 	uint32_t of, n, next;
-	uint64_t values[]; // holds each value twice: the first `of` elements are sorted; the others are a ring, in order of arrival
+	uint64_t values[]; // holds each value twice: the first `of` elements are sorted; the next `of` elements are a ring, in order of arrival
 };
 
 struct median *median_new(uint32_t of) {

@@ -1,4 +1,4 @@
-// Encodes an item as the name of a file or directory, for --results: any item becomes one path component, and no two become the same.
+// Encodes an item as the name of a file or directory, for --results: an item becomes one path component, and no two items become the same component.
 
 #include "base/pathname.h"
 
@@ -57,7 +57,7 @@ void pathname_fit(struct buf *path, size_t below, size_t tail) {
 		const char *slash = memchr(at, '/', (size_t)(end - at));
 		size_t len = (size_t)((slash ? slash : end) - at);
 		const char *last = at + len - (len < ENDING ? len : ENDING);
-		// another item may have this name without its last four bytes: its .err or .seq file would get this very name
+		// this name without its last four bytes may be the name of another item, whose .err or .seq file would then have this very name
 		bool marked = !slash && len >= tail + ENDING && (memcmp(last, ".err", ENDING) == 0 || memcmp(last, ".seq", ENDING) == 0)
 		              && memcmp(at + len - tail, last - tail, tail) == 0;
 		buf_reset(&name);

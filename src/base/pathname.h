@@ -1,4 +1,4 @@
-// Encodes an item as the name of a file or directory, for --results: any item becomes one path component, and no two become the same.
+// Encodes an item as the name of a file or directory, for --results: an item becomes one path component, and no two items become the same component.
 //
 // GNU parallel writes a backslash as \\, a tab as \t, a slash as \_. fairpar adds codes that GNU parallel never writes: \. is '.', \.. is '..', \0 is
 // the empty item, and a name that is too long becomes its beginning, \# and the SHA-256 of the whole name.

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 enum {
-	KEEP_UNITS = 64, // a file of at most so many units stays open when all are free, because reopening it often would cost more
+	KEEP_UNITS = 64, // a file of at most so many units stays open when all its units are free, as opening it again and again takes time
 };
 
 struct scratch_file {
@@ -20,10 +20,10 @@ struct scratch_file {
 	int fd;              // -1: not open
 	uint32_t *live;      // how many bytes of each unit are in use
 	size_t nunits, live_cap;
-	size_t *free_units;       // units with nothing in use, except the one that is being filled
+	size_t *free_units;       // indexes of the units in which no byte is in use, without the unit that is being filled
 	size_t nfree_units, free_units_cap;
 	size_t unit;         // the index of the unit that is being filled
-	size_t filled;       // bytes in that unit so far; SCRATCH_UNIT: no unit is being filled
+	size_t filled;       // bytes that were put into that unit so far; SCRATCH_UNIT: no unit is being filled
 };
 
 struct scratch_file *scratch_create(const char *dir) {
@@ -53,8 +53,8 @@ static size_t add_units(struct scratch_file *file, size_t n) {
 	return first;
 }
 
-// Under the lock: reserves up to `len` bytes of the unit that is being filled. With `whole`, reserves all `len` bytes: in another unit if they do
-// not fit there, or, if they are more than a unit, in new units at the end of the file. Returns how many bytes, and in *ret_offset where they are.
+// Under the lock: reserves up to `len` bytes of the unit that is being filled; with `whole`, all `len` bytes: in another unit if that unit has too
+// little room, or, if they are more than a unit, in new units at the end of the file. Returns how many it reserves; *ret_offset: where they are.
 static size_t take_bytes(struct scratch_file *file, size_t len, bool whole, uint64_t *ret_offset) {
 	if (whole && len > SCRATCH_UNIT) {
 		size_t unit = add_units(file, (len + SCRATCH_UNIT - 1) / SCRATCH_UNIT);

@@ -49,7 +49,7 @@ const char *tmpfile_dir(const char *fallback) {
 
 int shared_memory_create(const char *name, size_t size) {
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) { // also limits files in memory: ftruncate() beyond it raises SIGXFSZ
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) { // also for files in memory, ftruncate() beyond the limit raises SIGXFSZ
 		errno = EFBIG;
 		return -1;
 	}

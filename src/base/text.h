@@ -51,14 +51,14 @@ static inline bool text_ends(const char *text, const char *end) {
 void text_add_time(struct buf *buf, uint64_t ns);
 
 // Returns the columns that the text takes on a terminal: two for a wide character, none for a combining one or a control
-// sequence; other control characters must not be in it. The result does not depend on the locale.
+// sequence; the text must have no other control characters. The result does not depend on the locale.
 size_t text_columns(const char *text, size_t len);
 
 // Returns the length in bytes of the character or control sequence that the text (of at least one byte) begins with, and its columns in *ret_columns.
 size_t text_step(const char *text, size_t len, size_t *ret_columns);
 
-// Appends the text, its control characters and bytes that are not UTF-8 escaped, in at most `columns` columns; a longer text
-// is cut, and ends in "...".
+// Appends the text in at most `columns` columns, and escapes control characters and bytes that are not UTF-8. A longer text is
+// cut, and ends in "...".
 void text_add_cut(struct buf *buf, const char *text, size_t len, size_t columns);
 
 // As text_add_cut(), for a command: appends only its first line that is not blank, and "..." if other lines follow.

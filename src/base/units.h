@@ -92,7 +92,7 @@ static inline bool word_is_in(const char *list, const char *word, size_t len) {
 	return word_index(list, word, len) >= 0;
 }
 
-// ---- how alike two words are, to name the one that was meant ----
+// ---- how alike two words are, to suggest the word that was probably meant ----
 
 // The greatest distance (number of edits) between a word that was typed and a word that is suggested (ninja's kMaxValidEditDistance).
 enum { DISTANCE_NEAR = 3 };

@@ -98,8 +98,8 @@ static bool is_end_pending(void) {
 	return is_pending;
 }
 
-// Returns how long poll() may wait, in ms, at most RECHECK_MS; 0: the time is up. It is up at the limit; without a limit, if a signal is to end the
-// run, a second after *own, which the first such call sets. Without both returns RECHECK_MS, or -1 if a descriptor wakes the thread (`has_fd`).
+// Returns how long poll() may wait, in ms, at most RECHECK_MS; 0: the time is up, at the limit or, if there is none but a signal is to end the run, a
+// second after *own (set by the first such call). With neither limit nor signal: -1 if a descriptor wakes the thread (`has_fd`), else RECHECK_MS.
 static int time_left(uint64_t *own, bool has_fd) {
 	uint64_t limit = write_limit();
 	if (limit == TIME_NEVER && (is_hastened || (signals_fd >= 0 && is_end_pending()))) {

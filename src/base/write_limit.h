@@ -16,8 +16,8 @@ void take_from_ending_signals(int signal); // takes the signal out of the list; 
 bool is_ending_signal(int signal);
 void get_ending_signals(sigset_t *ret_set);
 
-// From the time `limit` (of now_ns()) on, no write of this process waits. If this is called several times, the earliest limit holds. May be called
-// from any thread, and from a signal handler.
+// From the time `limit` (of now_ns()) on, no write of this process waits. If several limits are set, the earliest one holds. May be called from any
+// thread, and from a signal handler.
 void write_limit_set(uint64_t limit);
 
 // Returns the limit, or TIME_NEVER if none is set.
@@ -42,5 +42,5 @@ int write_limited(int fd, const void *mem, size_t len) FP_NODISCARD;
 
 // As open(2) with mode 0666, for a path that may be a FIFO. Waits for the reader of a FIFO, as open() does, but fails with ETIME
 // if none has come by the limit. After a second a message says that fairpar waits; if a signal ends the process meanwhile,
-// another message says so, followed by `end`. To be called while there is one thread, or all other threads block these signals.
+// another message says so, followed by `end`. To be called while there is one thread, or all other threads block ending_signals.
 int write_open(const char *path, int flags, const char *end) FP_NODISCARD;

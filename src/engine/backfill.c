@@ -55,7 +55,7 @@ struct passing {
 	uint64_t left;           // nanoseconds until the wide item is expected to start
 };
 
-// Is the queue's next item expected to end within passing->left, on slots that are free now?
+// Are there free slots for the queue's next item, and is the item expected to end within passing->left?
 static bool may_pass(const void *arg, const struct fair_queue *fair) {
 	const struct passing *passing = arg;
 	const struct queue *queue = list_entry(fair, struct queue, fair);

@@ -130,7 +130,7 @@ static void lag_account(struct fair_tier *tier, const struct fair_queue *queue, 
 // ---- virtual time ----
 
 // A sum of quotients units / weight is kept as a whole number and a remainder below the weight, which is added to the next units before they are
-// divided. The weight of a tier's clock, a sum of weights, may shrink: then the remainder is not below it until the next addition.
+// divided. The weight of a tier's clock, a sum of weights, may shrink: then the remainder may be above this weight until the next addition.
 
 static inline void sum_add(uint64_t *sum, uint64_t *rem, uint64_t units, uint64_t weight) {
 	uint64_t total = *rem + units;
@@ -647,7 +647,7 @@ static void tokens_turn(struct fair *fair, const struct fair_tier *tier, uint64_
 	}
 }
 
-// Decides which item a pick takes: one that takes the token if it has come, so that exempt items do not starve these items; else an exempt item.
+// Decides which item a pick takes: if the token has come, an item that takes it, so that exempt items cannot starve such items; else an exempt item.
 static void take_token(struct fair_queue *queue, uint64_t now) {
 	bool is_early = queue->interval > 0 && before(now, queue->due);
 	queue->picks_exempt = queue->exempt > 0 && (is_early || queue->exempt == queue->backlog);

@@ -178,8 +178,8 @@ struct fair_queue *fair_peek(struct fair *fair, uint64_t now);
 // A filter: returns whether the queue may be taken.
 typedef bool fair_filter_fn(const void *arg, const struct fair_queue *queue);
 
-// Returns the first of the eligible queues for which the filter returns true, for fair_take(); or NULL. Tiers are searched
-// strictly by priority: a lower one gets no turns. In the heap of a tier only about FAIR_PEEK_MAX queues are examined.
+// Returns the first of the eligible queues for which the filter returns true, for fair_take(); or NULL. A tier is searched only if
+// no tier of higher priority has such a queue: the tokens of lower tiers do not count. In a tier's heap only FAIR_PEEK_MAX queues are examined.
 struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter, const void *arg, uint64_t now);
 
 // An item that was picked has ended, or lends its slots: frees one slot, and `extra` slots that fair_charge() had added.
@@ -188,7 +188,7 @@ void fair_done(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint
 // An item that was picked at `start` needed no slot after all: as fair_done(), but the queue also gets back what the item was charged.
 void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now);
 
-// Charges the queue `turns` more turns for an item that was picked and takes `extra` more slots: at once, or, under time, the slot-time of the extra
+// For an item that was picked and takes `extra` more slots: charges the queue `turns` more turns at once or, under time, the slot-time of the extra
 // slots as it passes. The item still counts as one item for the limit. May be called more than once for an item.
 void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t turns, uint32_t extra, uint64_t now);
 

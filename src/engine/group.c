@@ -197,7 +197,7 @@ bool group_wake_thread(struct pool *pool, struct group *group, struct deferred *
 		}
 		return true;
 	}
-	bool for_timer = !resumes && !has_work; // no item may start: makes the timer wake earlier, or another thread become the timer
+	bool for_timer = !resumes && !has_work; // no item may start: the timer is to wake earlier, or another thread is to become the timer
 	bool for_reserver = !resumes && has_work && group_is_for_reserver(group);
 	bool takes_timer = !group->idle || (for_timer && group->timer);
 	struct runner *runner = for_reserver ? group->reserver->runner : takes_timer ? group->timer : group->idle;

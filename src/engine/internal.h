@@ -105,7 +105,7 @@ struct runner {
 	cond wake;
 	bool woken;
 	bool parked;
-	bool may_start;          // hooks.gate has let it start an item, which it has not done yet; only the thread uses the members from here to `gated`
+	bool may_start;          // hooks.gate lets the thread start an item, which is not taken yet; only the thread uses the members down to `gated`
 	bool wants_flush;        // worker_request_flush() was called
 	uint64_t gated;          // for facts.gated: how long hooks.gate let no item start
 	thread handle;
@@ -174,7 +174,7 @@ struct queue {
 	uint8_t picks;
 	uint32_t widest;         // the greatest width of its items so far; 0: it has had none
 	uint64_t submitted;
-	uint64_t limit_left;     // limit_left and limit_why are for the members of struct facts of these names
+	uint64_t limit_left;     // limit_left and limit_why are copied to the members of these names in struct facts
 	int limit_why;
 	unsigned holds;          // how many of its items are between worker_wait_begin() and worker_wait_end(): it is paused meanwhile [E17]
 	size_t bytes;            // bytes of the queued items, without those in the front and in `exempt`
@@ -246,7 +246,7 @@ struct pool {
 	size_t struct_mem;       // bytes of memory for the queues themselves
 	uint64_t spilled;        // bytes of items on disk
 	size_t full_need;        // bytes of a refused submission: once they fit, hooks.low(NULL) is called; 0: none was refused
-	bool warned_spill, warned_threads; // hooks.trouble was called for the spill file, for a thread
+	bool warned_spill, warned_threads; // hooks.trouble was called because of the spill file, and because of a thread
 	uint64_t demand_known;   // hooks.starving is called once the demand is greater than this [E16]
 	bool surplus_reported;       // hooks.surplus was called; reset when an item uses slots (again), or by pool_drop_surplus()
 };
@@ -359,7 +359,7 @@ void idle_push(struct runner *runner);
 struct worker *spare_take(struct pool *pool, struct group *group);
 void spare_give(struct worker *worker);
 
-// Gives back the token of the worker's item, which is not going to run, unless another item has taken the next token.
+// Gives the token of the worker's item back to the queue, as the item is not going to run; but not if another item has taken the next token.
 void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now);
 
 // Takes the item that waits for its slots away from the reserver, which then looks for other work. The queue gets back what the item was charged.
@@ -394,7 +394,7 @@ struct queued_item *queue_take(struct queue *queue, const struct worker *worker,
 // Takes the item with that id out of the queue, wherever it stands, unless it was spilled. Returns NULL if no item in memory has the id.
 struct queued_item *queue_take_id(struct queue *queue, uint64_t id);
 
-// Moves all items of the queue, except those in the front, to the ends of the three lists: `items` gets the oldest items, `tail` the newest.
+// Moves all items but those in the front to the ends of the lists: the oldest to `items`, those on disk to `extents`, the newest to `tail`.
 void queue_take_all(struct queue *queue, struct list *items, struct list *extents, struct list *tail);
 
 // Reads as many whole items as fit in `most` bytes, at least one, and adds them to the end of the list. Returns the number of bytes read. Needs

@@ -75,7 +75,7 @@
 //      looks at group->resumed first, and for a resumed item group_wake_thread() heeds neither asker nor reserver. A thread is there in the end:
 //      may_start_thread() allows at least one for each running item that does not lend, and one more for each lending item that has or needs a thread
 //      (threads_away()), even beyond slots that were taken away; with pool_bound_threads() the threads within the bound come back when their items
-//      end or are pending. If only the asker's thread is not away, it leaves hooks.gate for the item, and keeps a permission that it has got. If only
+//      end or are pending. If only the asker's thread is not away, it leaves hooks.gate for the item, and keeps a permission to start. If only
 //      the reserver's thread can be had, its wide item goes to the front and the thread takes the resumed item, whose slots the wide item may need.
 
 #include "engine/internal.h"

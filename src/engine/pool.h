@@ -41,8 +41,8 @@ struct work_type {
 	// object) is the worker's copy: it stays valid until the item ends.
 	enum work_status (*run)(struct worker *worker, struct queue *queue, void *data, size_t size);
 
-	// Goes on with an item that has returned WORK_PENDING, after pool_resume(). Called as `run`, on any thread of the pool, never on two at once, and
-	// before any item that has not started. NULL for items that never return WORK_PENDING.
+	// Goes on with an item that has returned WORK_PENDING, after pool_resume(); such items go before items that have not started. Called as `run`, on
+	// any thread of the pool, never on two at once. NULL for items that never return WORK_PENDING.
 	enum work_status (*resume)(struct worker *worker, struct queue *queue, void *data);
 
 	// Called once, instead of run, for an item that is cancelled before it started: frees what the item owns. May be NULL. Called with no lock held,
@@ -80,7 +80,7 @@ struct facts {
 	uint64_t start;             // when it was started, by the pool's clock
 	uint64_t limit_left;        // when max_parallel, or an item's wait (worker_wait_end()), last ceased to hold the queue back; 0: never
 	int limit_why;              // what had held the queue back: `why` of worker_wait_end(); 0: max_parallel
-	uint64_t rate_left;         // when the token came that the queue's rate needs for this start; 0: the queue has no rate
+	uint64_t rate_left;         // when the token came that the queue's rate needs for this start; 0: no token had come, or the queue has no rate
 	uint64_t gated;             // nanoseconds for which hooks.gate let no item start before it let this one start; 0: none
 };
 
@@ -94,7 +94,7 @@ struct service {
 	unsigned slot;              // number of the slot, from 1
 	uint32_t turns;             // struct work.turns, at least 1
 	double virt;                // virtual time of the queue after this dispatch, in turns or seconds per weight
-	double lag;                 // what the queue was owed (positive), or had had too much (negative), before this pick
+	double lag;                 // the service that the queue was owed (positive), or had got too much (negative), before this pick
 };
 
 // What the pool calls. Each may be NULL. Unless its comment says otherwise, no lock is held and the call may use the pool.
@@ -119,8 +119,8 @@ struct pool_hooks {
 	uint64_t (*gate)(void *arg);
 	// Called on a worker's thread before it sleeps for want of work, if an item of the worker has called worker_request_flush().
 	void (*flush)(void *arg);
-	// Waiting items could now use more slots than pool_demand() has returned: the receiver is to call pool_demand() again. "Has returned" means the
-	// least result below `most` since the last call of this hook; before there is such a result, the hook is not called.
+	// Waiting items could now use more slots than the least result of pool_demand() that was below its `most`, since the last call of this hook: the
+	// receiver is to call pool_demand() again. Not called before there is such a result.
 	void (*starving)(void *arg);
 	// Slots are free, and there is no work for them. Called when a worker finds no work, but not again before an item begins to run or
 	// pool_drop_surplus() is called; and at each pool_lend() that leaves slots without work.
@@ -159,8 +159,8 @@ struct pool *pool_create(const struct pool_config *config);
 // Limits the number of threads on slots, at least 1, for a pool whose items are pending most of their time; without this call there may be a thread
 // for each slot. Threads whose items lend their slots, or wait for slots, are not counted. To be called before pool_start().
 void pool_bound_threads(struct pool *pool, unsigned threads);
-// Adds `more` to the limit of pool_bound_threads(), for an item that blocks its thread for long; the caller takes it back afterwards by a negative
-// number. Threads that were started meanwhile stay. Does nothing if there is no limit. From any thread.
+// Adds `more` to the limit of pool_bound_threads(), for an item that blocks its thread for long; afterwards the caller lowers the limit again by a
+// negative number. Threads that were started meanwhile stay. Does nothing if there is no limit. From any thread.
 void pool_add_threads(struct pool *pool, int more);
 // Lets the pool dispatch, from now on.
 void pool_start(struct pool *pool);
@@ -209,9 +209,9 @@ unsigned pool_queue_slots(struct pool *pool, struct queue *queue, unsigned *ret_
 
 // Keeps a copy of `work` as the last item of the queue. It runs when the queue is closed and all its other items are done or dropped: before the turn
 // of any queue, even if its queue is paused or the pool is shut down; only then is the queue removed. The last item is never cancelled, and counts as
-// submitted once it is queued. Items that it submits to its own queue also run before the removal. A queue has only one last item: a second one, or
-// one for a queue that pool_shutdown() has removed already, is dropped at once; a queue that is opened again after its last item was queued gets no
-// other. Only for a pool that is started or will be: pool_destroy() waits for the last item.
+// submitted once it is queued. Items that it submits to its own queue also run before the removal. A queue has one last item, even if it is opened
+// again after this item was queued: a second last item is dropped at once, as is a last item for a queue that pool_shutdown() has removed already.
+// Only for a pool that is started or will be: pool_destroy() waits for the last item.
 void pool_queue_set_last_item(struct pool *pool, struct queue *queue, const struct work *work);
 
 enum submit_status {
@@ -226,7 +226,7 @@ enum submit_status {
 enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct worker *from, const struct work *works,
                                size_t n) FP_NODISCARD;
 
-// Cancels what is queued, but not what runs: all items are dropped when the call returns. An item that waits for the slots it needs counts as queued.
+// Drops all queued items of the queue before it returns, but not the items that run. An item that waits for the slots it needs counts as queued.
 // Returns the number of dropped items. From any thread, also from a running item (of this or another queue). The caller has the queue open, or knows
 // otherwise that it is not removed meanwhile.
 uint64_t pool_cancel(struct pool *pool, struct queue *queue);
@@ -240,18 +240,18 @@ uint64_t pool_shutdown(struct pool *pool);
 bool pool_wait_idle(struct pool *pool, uint64_t deadline);
 
 // Resumes the worker's item, whose run or resume has returned WORK_PENDING or is about to: a thread of the pool will call its `resume`. Several
-// pool_resume() before that count as one; if the item ends instead, they are forgotten. From any thread; the caller may hold
-// locks that rank above the pool's, as pool_resume() calls no hook but `trouble`. The caller knows that the item has not ended.
+// pool_resume() before then count as one; if the item ends instead of returning WORK_PENDING, they have no effect. From any thread; the caller
+// may hold locks that rank above the pool's (base/locks.def), as no hook but `trouble` is called. The caller knows that the item has not ended.
 void pool_resume(struct worker *worker);
 
 // Lends the slots of the worker's running item, which waits for other items: from now on the item takes no slots, and counts neither for max_parallel
 // nor in turns; its queue is not removed meanwhile. From any thread; the caller knows that the item runs or is pending.
 void pool_lend(struct pool *pool, struct worker *worker);
 
-// Ends pool_lend(): the item wants its slots back. With `waits` it goes before the turn of any queue, behind only those items that already want
-// theirs back; it uses the slots once hooks.returned was called, maybe before this call returns. Other items pass it only while its queue's
-// max_parallel holds it. Without `waits` it uses its slots at once, even beyond the number of slots; nothing starts until enough items have ended.
-// Does nothing if the item does not lend its slots. From any thread; the caller knows that the item runs or is pending.
+// Ends pool_lend(): the item wants its slots back. With `waits` it goes before the turn of any queue but behind items that earlier wanted their slots
+// back or were brought forward; it uses the slots once hooks.returned was called, maybe before this call returns. Other items pass it only while its
+// queue's max_parallel holds it. Without `waits` it uses its slots at once, even beyond the number of slots; nothing starts until enough items have
+// ended. Does nothing if the item does not lend its slots. From any thread; the caller knows that the item runs or is pending.
 void pool_reclaim(struct pool *pool, struct worker *worker, bool waits);
 
 // True if the running item of the worker does not lend its slots. From any thread; the caller knows that the item runs.
@@ -342,7 +342,7 @@ unsigned worker_slot(const struct worker *worker);
 bool worker_is_long(const struct worker *worker);
 // Slots that the running item takes: its width, cut to the slots there were when it started.
 unsigned worker_width(const struct worker *worker);
-// Called by the worker's running item: lets the next item be dispatched (pool_config.one_by_one). Else, or at a second call, does nothing.
+// Called by the worker's running item, with pool_config.one_by_one: lets the next item be dispatched. Without it, or at a second call, does nothing.
 void worker_pass(struct worker *worker);
 // Called by the worker's running item: has the hook `flush` called once before the worker sleeps.
 void worker_request_flush(struct worker *worker);

@@ -6,7 +6,7 @@
 //
 // Items are taken from the first list, which is filled again from what is behind it. When memory is short, the oldest items of a tail are written,
 // without the lock: they stay in the tail meanwhile, and the written copy is discarded if the tail was touched. Items are read back with the lock, a
-// piece at a time, in their order; they were written lately, so the kernel still has them.
+// piece at a time, in their order; they were written lately, so the kernel still has them in memory.
 
 #include "engine/internal.h"
 

@@ -18,7 +18,7 @@
 
 enum {
 	CHECK_AGAIN_MS = 1000, // GNU parallel's longest pause between two checks
-	MEDIAN_OF = 999,      // how many run times the median is taken of: as many as GNU parallel keeps
+	MEDIAN_OF = 999,      // the median is that of the last MEDIAN_OF run times: GNU parallel keeps as many
 };
 
 struct gate {
@@ -28,24 +28,24 @@ struct gate {
 	mutex lock;              // guards the fields down to `timeout`
 	uint64_t next_start;     // no job starts before this time (--delay)
 	double delay;            // nanoseconds
-	enum event_why why;      // of the last refusal
+	enum event_why why;      // the reason of the last refusal
 	struct buf what;         // `why` in words; empty: the last answer was that a job may start, or that --delay holds it back
 	struct median *median;   // of the run times of the jobs that succeeded
 	struct slots_watch jobs_file;
 	atomic_uint_least64_t timeout; // of --timeout N%: N% of the median, ns; 0: not known yet
 
-	// used by the thread that calls gate_ask(), one at a time; with -S by the event loop
+	// used only by the thread that calls gate_ask(), of which there is one at a time; with -S only by the event loop
 	struct sysload_gate machine;
 	struct slots_watch load_file;
 	bool has_waited;         // a message about a wait was printed
-	uint64_t waits_since;    // when the published wait for all jobs began; 0: none is published
+	uint64_t waits_since;    // when the wait of all jobs began that was published as an event; 0: none is published
 	enum event_why published; // the reason of the published wait
 
 	// for the event loop
 	uint64_t memory_due;     // when to read the memory next
-	uint64_t suspended_since; // when the published stop of children began; 0: none is published
+	uint64_t suspended_since; // when the event was published that children are stopped; 0: no such event, or its end was published
 	unsigned suspended;      // children that are stopped
-	atomic_bool check_soon;   // a child has ended
+	atomic_bool check_soon;   // a child has ended: the free memory is to be read at once
 	atomic_bool checks_here;  // with -S: a job has started or ended here
 	uint64_t here_due;        // with -S: when check_here() looks next
 };
@@ -103,7 +103,7 @@ static enum event_why check_machine(struct gate *gate, struct buf *why) {
 
 // ---- may the next job start? ----
 
-// Publishes that all jobs wait, for the reason `what` (in words); or, if `what` is NULL, the end of that wait. *since: when the wait began; 0: none.
+// Publishes that jobs wait or are stopped, because of `what` (in words); NULL: the end of this state. *since: when it began; 0: none is published.
 static void publish_state(struct run *run, uint64_t *since, enum event_why why, const char *what) {
 	if (what && *since == 0) {
 		*since = now_ns();

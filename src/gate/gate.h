@@ -32,5 +32,5 @@ void gate_note_start(struct gate *gate);
 // To be called when a child has ended, or could not be started after gate_note_start(); `result` says how.
 void gate_note_end(struct gate *gate, const struct result *result);
 
-// For the event loop: stops or ends running jobs if time or memory is short. Returns when to call again (now_ns() time), or TIME_NEVER.
+// For the event loop: suspends or ends jobs if memory is short or they run too long. Returns when to call again (now_ns() time), or TIME_NEVER.
 uint64_t gate_tick(struct gate *gate, uint64_t now);

@@ -254,7 +254,7 @@ static bool is_below_a_run(void) {
 	return has_parent && (!getenv("FAIRPAR_MAKELEVEL") || strcmp(level_of("FAIRPAR_MAKELEVEL"), level_of("MAKELEVEL")) == 0);
 }
 
-// Connects to the jobserver that the variable names. Returns NULL with *ret_error 0 if it names none, or with the errno if it cannot be used.
+// Connects to the jobserver that the variable names. Returns NULL with *ret_error 0 if no jobserver is named, or an errno if it cannot be used.
 static struct jobserver_slots *connect_by(const char *variable, struct jobserver_flags *ret_flags, int *ret_error) {
 	struct jobserver jobserver;
 	jobserver_parse(getenv(variable), ret_flags);

@@ -96,8 +96,8 @@ void leases_return_surplus(struct leases *leases) {
 
 // ---- a job's lease ----
 
-// Takes a free lease into use, for the job that has that nonce; with 0 the job gets a new nonce. Returns false if the lease cannot
-// be used.
+// Takes a free lease into use for a job. `nonce`: the nonce that the job has already, or 0: the job gets a new one. Returns false if
+// the lease cannot be used.
 static bool use(struct leases *leases, struct run_lease *lease, uint64_t nonce) {
 	bool works = client_use(leases->client, lease->id.number, nonce, &lease->id);
 	lease->since = lease->since > 0 ? lease->since : now_ns();
@@ -277,7 +277,7 @@ static unsigned forget_free(struct leases *leases, uint64_t number) {
 	return gone;
 }
 
-// Goes on without a server, with one job at a time. Returns by how many slots the run grows.
+// Goes on without a server, with one job at a time. Returns by how many slots the run grows (negative: shrinks).
 static int lose(struct leases *leases, const char *why) {
 	diag_warn("%s: one job runs at a time", why);
 	leases->lost = true;

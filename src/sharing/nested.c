@@ -307,7 +307,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 		}
 		next = sessions_step(&nested->sessions, /* quiet */ false, now);
 		return_free(nested);
-		uint32_t wanted = 0; // by all clients so far
+		uint32_t wanted = 0; // how many leases the sessions that were looked at so far want
 		list_for_each_entry(&nested->sessions.list, const struct session, session, link) {
 			uint64_t root;
 			uint32_t more = session->client ? lease_wanted(session->client, &root) : 0;
@@ -324,7 +324,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 
 // ---- opening and closing ----
 
-// The value of connections.take_over until nested_set_take_over(). A worker does not call that: jobs on its machine cannot reach the run.
+// The value of connections.take_over until nested_set_take_over() is called. A worker never calls it, as jobs on its machine cannot reach the run.
 static bool refuse_request(void *arg FP_UNUSED, const struct frame *frame, const char *text FP_UNUSED, int fd) {
 	static const char why[] = "the run is on another machine, and cannot be reached from here";
 	bool is_request = control_is_request(frame->type);

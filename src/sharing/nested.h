@@ -69,7 +69,7 @@ struct live_attempt {
 	atomic_int pid;           // pid of the attempt's process; 0: not started yet
 	atomic_bool awaited;      // another job waits for the attempt's job (memory_claim.awaited)
 
-	// these change: by nested.c, the last two by waits.c; with nested_mutex()
+	// these change: `requested` and `leased` by nested.c, `nwaits` and `slots` by record/waits.c; with nested_mutex() locked
 	unsigned requested;       // slots that were requested for the fairpars in the attempt, and have not come
 	bool leased;              // the attempt's slot is a lease in the table of nested.c: since a fairpar in it connected, until nobody uses the slot
 	unsigned nwaits;          // waits that are under way
@@ -111,7 +111,7 @@ void nested_listen(struct nested *nested, int fd);
 // Sets where further slots come from, and the descriptor that wakes the event loop (wakeup_post()).
 void nested_attach(struct nested *nested, const struct nested_source *source, int wake_fd);
 
-// Lends a slot that was requested for the attempt of that number, or (NULL) says that the slot does not come. Returns false if the slot is not needed,
+// Lends a slot that was requested for the attempt of that number; `lending` NULL: says that no slot comes. Returns false if the slot is not needed,
 // because the attempt has ended. Any thread. NULL-safe.
 bool nested_lend(struct nested *nested, uint64_t attempt, struct lending *lending);
 
@@ -136,8 +136,8 @@ unsigned nested_lent(struct nested *nested);
 void nested_add_polls(struct nested *nested, struct polls *polls);
 uint64_t nested_tick(struct nested *nested, const struct polls *polls);
 
-// Returns the mutex of the table of the attempts that run. While it is locked no attempt leaves the table, so its worker may be
-// passed to pool_submit().
+// Returns the mutex of the table of the attempts that run. While it is locked no attempt leaves the table, so the worker of any
+// attempt in the table may be passed to pool_submit().
 mutex *nested_mutex(struct nested *nested);
 
 // Returns the attempt of that number, or NULL if none runs. With the lock.

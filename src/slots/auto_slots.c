@@ -16,7 +16,7 @@ struct auto_slots {
 	bool in_shared_pool;     // in a pool, whose server decides: the next five fields are not used
 	struct controller controller;
 	struct machine machine;
-	uint64_t due;            // the next sample; TIME_NEVER: none before items wait again
+	uint64_t due;            // when to take the next sample; TIME_NEVER: not before items wait again
 	atomic_bool starving;    // since the last sample, items have begun to wait for a slot, or the first job has begun
 	atomic_bool idle;        // items wait, but no job runs: the next job to begin sets `starving`
 

@@ -13,7 +13,7 @@
 struct auto_slots;
 struct observation; // slots/protocol.h
 
-// What the owner of the jobs tells at a sample.
+// What the owner of the jobs reports when a sample is taken.
 struct auto_demand {
 	struct children *children; // the jobs' processes; borrowed
 	unsigned taken;            // slots that are taken
@@ -40,7 +40,7 @@ unsigned auto_slots_number(const struct auto_slots *auto_slots);
 void auto_slots_starving(struct auto_slots *auto_slots);
 
 // Count an attempt of `width` slots: auto_slots_begin() once it has its slots, before it waits for anything else;
-// auto_slots_end() when it has ended with `result`; `pace` is of its batch, and used only here. Any thread.
+// auto_slots_end() when it has ended with `result`; `pace` belongs to its batch, and only this call uses it. Any thread.
 void auto_slots_begin(struct auto_slots *auto_slots, unsigned width);
 void auto_slots_end(struct auto_slots *auto_slots, struct controller_batch *pace, unsigned width, const struct result *result);
 

@@ -141,7 +141,7 @@ void client_release_and_want(struct client *client, uint64_t number, unsigned n)
 struct pool_dir;
 int server_start(const struct pool_dir *pool_dir, int lock_fd, struct slots_bounds bounds) FP_NODISCARD;
 
-// With this first argument main() calls server_main() before anything else. server_main() serves until there are no clients, and
-// returns the exit status.
+// If the first argument of the program is POOL_SERVER_ARG, main() calls server_main() before anything else. server_main() serves until
+// there are no clients, and returns the exit status.
 #define POOL_SERVER_ARG "--internal-slot-server"
 int server_main(int argc, char *argv[]);

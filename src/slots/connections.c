@@ -97,7 +97,7 @@ static void serve(struct connections *connections, struct session *session, cons
 	if (session->closed) {
 		return;
 	}
-	if ((at->revents & POLLOUT) && !frames_flush(session->fd, &session->out)) { // before more is read: reading adds answers (OUTPUT_MAX)
+	if ((at->revents & POLLOUT) && !frames_flush(session->fd, &session->out)) { // before more is read: reading adds answers to `out`
 		(void)!session_close(session, now);
 	} else if (at->revents & (POLLIN | POLLHUP | POLLERR)) {
 		(void)!read_client(connections, session, now);

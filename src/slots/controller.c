@@ -18,7 +18,7 @@
 #define SETTLE_LEAST (0.5 * SECOND)
 #define SETTLE_MOST (5.0 * SECOND)
 
-// `slots` is lowered if all tasks wait for more than this share of the time; lowered again only after BRAKE_STEP, and raised only after BRAKE_GROW.
+// If all tasks wait for memory or a disk for more than this share of the time, `slots` is lowered, once in BRAKE_STEP, and not raised for BRAKE_GROW.
 #define BRAKE_MEMORY 0.10
 #define BRAKE_DISK 0.60
 #define BRAKE_STEP SECOND
@@ -35,7 +35,7 @@
 #define CEILING_NS (8 * SECOND)
 #define MOST_CEILING_NS (64 * SECOND)
 
-enum { BATCH_FIRST = 16, COST_PART = 100 }; // a batch's first BATCH_FIRST jobs make its mean; a sample takes 1/COST_PART of the time to the next one
+enum { BATCH_FIRST = 16, COST_PART = 100 }; // a batch's first BATCH_FIRST jobs make its mean; a sample takes at most 1/COST_PART of the time
 
 static unsigned at_most(unsigned a, unsigned b) {
 	return a < b ? a : b;

@@ -4,8 +4,8 @@
 // goes in; the number of slots, the reason, and when to sample again come out.
 //
 // The aim: as many jobs run or want a processor as there are processors, so for each job that sleeps one more job may run. Let u
-// be the share of its time for which a job is busy. While processors are idle, the aim takes processors / u slots; once none is
-// idle, it takes processors + sleeping jobs. Both numbers are equal at the point where the last processor becomes busy. The
+// be the share of its time for which a job is busy. While processors are idle, the aim needs processors / u slots; once none is
+// idle, it needs processors + sleeping jobs. Both numbers are equal at the point where the last processor becomes busy. The
 // second number also falls again when jobs that slept begin to compute. A job that waits for a disk counts as busy: more such
 // jobs would only wait longer.
 //

@@ -40,9 +40,9 @@ struct lease {
 	uint32_t lent;
 	enum {
 		USE_UNKNOWN,            // the lease is not in use: its holder has not called lease_use() yet
-		USED_AGAIN,             // the lease is in use; any job may run on it, not only that of the nonce
+		USED_AGAIN,             // the lease is in use; any job of the holder may run on it, not only the job that has id.nonce
 		ASKED,                  // the lease is in use, and the holder was asked to make the present job the last one and to say its nonce
-		USED_LAST,              // the job of the nonce is the last one
+		USED_LAST,              // the lease is in use; the job that has id.nonce is the last one on it
 	} use;
 	bool withheld;              // nothing is lent out of the lease
 };
@@ -315,7 +315,7 @@ void lease_table_destroy(struct lease_table *table) {
 	free(table);
 }
 
-// Charges the lease to the batch as if it were its turn. While RECOVERING no other batch has items, so fair_pick() takes this batch.
+// Charges the lease to the batch as if it were the batch's turn. While RECOVERING no other batch has items, so fair_pick() takes this batch.
 static void charge_held(struct lease_table *table, struct lease *lease, struct lease_batch *batch, uint64_t now) {
 	fair_arrive(&table->fair, &batch->fair, 1, now);
 	(void)fair_pick(&table->fair, now);

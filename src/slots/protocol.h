@@ -79,7 +79,7 @@ struct observation {
 void frame_add(struct buf *queue, struct frame frame, const void *text, size_t len);
 bool frame_next(const struct buf *queue, size_t *at, struct frame *ret_frame, const char **ret_text) FP_NODISCARD;
 
-// Sends a frame whole, and with it the descriptor `fd`, or -1. A long text is sent as a file in memory: then `fd` must be -1.
+// Sends a frame whole, and with it the descriptor `fd` (-1: none). A long text is sent as a file in memory: then `fd` must be -1.
 // Returns 0, or -1 with errno: EAGAIN if the socket takes nothing now.
 int frame_send(int socket, struct frame frame, const void *text, size_t len, int fd) FP_NODISCARD;
 

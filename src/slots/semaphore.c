@@ -4,7 +4,7 @@
 //
 //	wN      of a process that waits in the queue, with number N
 //	hN      of a process that holds the semaphore; N is the number with which it waited
-//	xN      of a process that waits for all up to number N
+//	xN      of a process that waits until all processes of lower numbers have given the semaphore back (semaphore_wait())
 //
 // The owner of a file has it open for reading and writing, and locked. A file that is not locked was left by a process
 // that was killed; the first process that sees it unlinks it. On the last close the kernel gives up the lock before it tells
@@ -154,7 +154,7 @@ static void unlock(struct semaphore *s) {
 	(void)flock(s->parent_fd, LOCK_UN);
 }
 
-// Locks the directory of all semaphores, and opens the semaphore's own directory, which is made if it is missing; does nothing if that is done.
+// Locks the directory of all semaphores, and opens the semaphore's own directory, made if it is missing. A repeated call changes nothing.
 static int lock(struct semaphore *s, struct buf *error) {
 	int result;
 	do {

@@ -78,8 +78,8 @@ struct sessions {
 	bool recovering;
 	uint64_t recovery_end;
 	bool others_wait;        // set by the owner: something other than a client waits for the slots
-	// For the owner to set, or NULL: gets the lease that a client says it runs on. If the table does not have the
-	// lease, puts it there by lease_hold(); or returns false: the client is refused.
+	// For the owner to set, or NULL: called with the lease that a client says it runs on. If the table does not have
+	// the lease, puts the lease there by lease_hold(); or returns false: the client is refused.
 	bool (*find_lease)(void *arg, struct lease_id id);
 	// For the owner to set, or NULL: finds the processes above a client that has named no lease. Returns the parent of process
 	// `pid`, or 0: it has none, or none is known; *ret_start: when process `pid` was started, on the clock of `now`.

@@ -31,7 +31,7 @@ enum {
 // ---- the usable processors ----
 
 static unsigned affinity_cpus(void) {
-	// The kernel refuses a set that is smaller than its own, which may be beyond the 1024 of cpu_set_t
+	// The kernel refuses a set that is smaller than its own set, which may have more than the 1024 CPUs of cpu_set_t
 	// (sched_setaffinity(2), "Handling systems with large CPU affinity masks").
 	cpu_set_t sets[64];
 	int count = sched_getaffinity(0, sizeof(sets), sets) == 0 ? CPU_COUNT_S(sizeof(sets), sets) : 0;
@@ -104,7 +104,7 @@ static enum slots_form parse_form(const char *text, bool decimals, double *ret_v
 	}
 	double value = (double)decimal.whole + decimal.fraction;
 	enum slots_form form = is_percent || is_signed ? FORM_OF_CPUS : FORM_NUMBER;
-	if (ret_value && form == FORM_OF_CPUS) { // to count the processors, some files of the kernel are read
+	if (ret_value && form == FORM_OF_CPUS) { // the processors are counted only here, as counting reads some files of the kernel
 		unsigned cpus = slots_usable_cpus();
 		value = is_percent ? cpus * value / 100 : cpus + (*text == '-' ? -value : value);
 	}
@@ -130,7 +130,7 @@ static int parse_slots_value(const char *text, unsigned long nofile, unsigned *r
 	return form == FORM_NONE ? -1 : 0;
 }
 
-// Reads a file into `text` of that size. Returns what it holds without the blanks around, "" if that is too long, or NULL with errno.
+// Reads a file into `text`, an array of `size` bytes. Returns the text without the blanks around it, "" if it does not fit, or NULL with errno.
 static const char *read_value(const char *path, char *text, size_t size) {
 	static const char blanks[] = " \t\r\n";
 	FP_CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -143,7 +143,7 @@ static const char *read_value(const char *path, char *text, size_t size) {
 	return n < 0 ? NULL : text + strspn(text, blanks);
 }
 
-// What an option takes: a value of its own, or the name of a file that holds one.
+// An option whose argument is a value, or the name of a file that holds the value; and where the value goes.
 struct limit_value {
 	const char *option;      // as messages name it
 	unsigned long nofile;
@@ -220,11 +220,11 @@ int slots_auto_parse(const char *option, const char *text, unsigned most, struct
 			: *dash != '-' ? "there must be a '-' after the least"
 			: !end && dash[1] == '\0' ? "the most is missing" : "the most must be a number";
 	} else {
-		wrong = ret_bounds->least == 0 || ret_bounds->most == 0 ? "there is at least 1 slot"
+		wrong = ret_bounds->least == 0 || ret_bounds->most == 0 ? "a bound must be at least 1"
 			: ret_bounds->least == UINT_MAX || ret_bounds->most == UINT_MAX ? "the number is too large"
 			: ret_bounds->least > ret_bounds->most ? "the least is greater than the most" : NULL;
 	}
-	return !wrong ? 0 : error_text(ret_error, "%s auto takes bounds as in auto:2-64, the least and the most at once, not '%s': %s", option,
+	return !wrong ? 0 : error_text(ret_error, "%s auto takes bounds as in auto:2-64, the least and the most number of slots, not '%s': %s", option,
 	                         text_shows(text), wrong);
 }
 

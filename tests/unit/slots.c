@@ -245,8 +245,8 @@ static void test_auto(void) {
 	check(slots_auto_parse("--jobs", "auto:2-64", 164, &bounds, &error) == 0 && bounds.least == 2 && bounds.most == 64);
 	check(slots_auto_parse("--jobs", "auto:7-7", 164, &bounds, &error) == 0 && bounds.least == 7 && bounds.most == 7);
 	static const struct { const char *text, *why; } reasons[] = {
-		{"auto:5-2", "not 'auto:5-2': the least is greater than the most"}, {"auto:0-3", "there is at least 1 slot"},
-		{"auto:2-0", "there is at least 1 slot"}, {"auto:-3", "the least is missing"}, {"auto:3", "the most is missing"},
+		{"auto:5-2", "not 'auto:5-2': the least is greater than the most"}, {"auto:0-3", "a bound must be at least 1"},
+		{"auto:2-0", "a bound must be at least 1"}, {"auto:-3", "the least is missing"}, {"auto:3", "the most is missing"},
 		{"auto:3-", "the most is missing"}, {"auto:3-x", "the most must be a number"}, {"auto:3x", "there must be a '-'"},
 		{"auto:1-99999999999999999999", "the number is too large"}, {"auto:9999999999-1", "the number is too large"},
 	};

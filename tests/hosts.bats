@@ -836,7 +836,7 @@ watch_places() {
 	: >"$bare/full"
 	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
 	assert_contains "$stderr" "one: cannot connect"
-	assert_contains "$stderr" "no copy can be put into $copies, $bare/run, /tmp, /var/tmp or /dev/shm: these are full, or it cannot be written or executed there"
+	assert_contains "$stderr" "no copy can be put into $copies, $bare/run, /tmp, /var/tmp or /dev/shm: these are full, or a copy cannot be written or executed there"
 	assert_eq "$(sed 's|/fairpar\.X*$||' "$bare/tried" | xargs)" "$bare/run /tmp /var/tmp /dev/shm"
 }
 

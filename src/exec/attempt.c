@@ -42,7 +42,7 @@ static void print_command(struct worker_state *state) {
 enum { LOSSES_ALONE = 2 }; // a job that was lost with its machine this often gets a machine for itself, as the job may be what brings machines down
 
 enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached: that of ssh
-enum { VARS = 16, VARS_BYTES = 500 }; // the variables that differ from job to job seldom need more room than for so many, with so many bytes
+enum { VARS = 16, VARS_BYTES = 500 }; // room for the variables that differ from job to job: how many, and their bytes; it grows if need be
 
 // Builds the variables that fairpar and GNU parallel set for each job, and the variables of the spec that differ from job to job; a NUL behind each.
 static void build_vars(struct buf *vars, const struct job *job) {
@@ -384,10 +384,10 @@ static bool run_child(struct worker_state *state, const struct job *job, struct 
 	if (step_elsewhere(state, job, ret_result)) {
 		return true;
 	}
-	// the environment was sent; but with files, the command may be sent later, when its files are there
 	if (run->options->delay == 0 && !run->options->interactive) {
-		worker_pass(state->worker); // by --load and memory, the machine itself decides when the job starts
+		worker_pass(state->worker); // lets the next item start: the other machine itself checks its load and memory before it starts a job
 	}
+	// if no files must be transferred first, the command was sent just now, with its environment
 	if (job->spec->transferred.n == 0 && run->options->nbasefiles == 0) {
 		buf_fini(&state->vars); // there may be very many pending attempts, and each would keep its own environment
 		free(state->env);
@@ -454,7 +454,7 @@ static bool is_permitted(struct worker_state *state, const struct job *job, cons
 	return why.len == 0;
 }
 
-enum { TEXT_BYTES = 128 * 1024 }; // bytes of the arguments in a command's text that serves only messages
+enum { TEXT_BYTES = 128 * 1024 }; // if only messages show the text of a command: how many bytes of its arguments are in the text
 
 // Writes the command's text to state->text. If the text is very long and serves only messages, which show little of it, writes only its beginning.
 // Returns whether the text is whole.

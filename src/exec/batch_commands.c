@@ -134,7 +134,7 @@ static enum work_status run_listing(struct worker *worker, struct queue *queue, 
 	struct batch *batch = queue_user(queue);
 	struct run *run = batch->run;
 	struct worker_state *state = worker_state_of(run, worker);
-	worker_pass(worker); // the listing may wait until its items are taken
+	worker_pass(worker); // lets the next item start, as the listing may have to wait until its items are taken
 	const struct manifest_batch *plan = batch->node->plan;
 	if (plan->source == MANIFEST_GLOB) {
 		list_by_pattern(state, worker, queue, plan->source_text, batch->specs[0]->context->cwd);

@@ -38,7 +38,7 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 		return;
 	}
 	FP_CLEANUP(buf_fini) struct buf tag = BUF_INIT;
-	bool by_machine = run->options->onall && run->options->tag && !job->spec->tag; // the batch has the machine's name
+	bool by_machine = run->options->onall && run->options->tag && !job->spec->tag; // --onall: a batch is named after its machine
 	if ((job->spec->tag || by_machine) && !in_table) {
 		struct expansion x = job_expansion(job);
 		FP_CLEANUP(buf_fini) struct buf raw = BUF_INIT;

@@ -1,4 +1,4 @@
-// The life of one job on a worker: run it, and decide: again, the next step, or the end.
+// The life of one job on a worker: runs it, and decides whether to try it again, to go on to its next step, or to end it.
 //
 // An item's chain (the command, then each step of `then`) is one job: one sequence number, one group of output, counted
 // once. Each attempt and each step is a turn of its batch, for it goes through the pool: the first as the queued item,
@@ -136,7 +136,7 @@ static void end_pause(struct job *job) {
 	}
 }
 
-// Returns the result of a job whose next attempt or step will not run: the result of its last attempt. Sets state->text to the command not run.
+// Returns the result of a job whose next attempt or step will not run: its last result, or cancelled. Sets state->text to the command not run.
 static struct result unmade_result(struct worker_state *state, struct job *job) {
 	struct result result = job->result;
 	struct expansion x = job_expansion(job);

@@ -180,7 +180,7 @@ static void submit_lines(struct line_items *line_items) {
 
 void line_items_take(struct line_items *line_items, const char *mem, size_t len) {
 	line_buffer_add(&line_items->line_buffer, mem, len);
-	if (!line_items->hold) { // while the job goes on
+	if (!line_items->hold) { // the lines become items while the job still runs
 		submit_lines(line_items);
 	}
 }

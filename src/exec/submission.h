@@ -27,7 +27,7 @@ struct submission {
 	struct work *works;       // one for each of the items, in the same order; submission_offer() sets their `data` and `flags`
 	size_t n, cap;            // of `works`
 	size_t nitems;            // sum of works[].turns: each of `works` is an item, or a pack of several items
-	uint64_t queued;          // item.queued of the next item: when the first item was added; or now, if a job emits the items, as it may be slow
+	uint64_t queued;          // item.queued of the next item: when the first item was added; now, if a job emits the items, as the job may be slow
 	size_t counted;           // how many of `nitems` publish_queued() has counted: an item is counted before it can end
 };
 

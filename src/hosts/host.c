@@ -1,4 +1,4 @@
-// A machine: how it is made, the steps of its connection, and the calls for its worker's frames. The steps start the launcher, move bytes between
+// A machine: how it is made, the steps of its connection, and what its worker's frames do. The steps start the launcher, move bytes between
 // the launcher, the protocol (dispatcher_end.h) and the attempts, and start another launcher when the last one has ended. No step waits, as one
 // thread serves all hosts (connections.c). All functions are called with hosts.lock; those that read, write or fork unlock it meanwhile.
 //
@@ -300,7 +300,7 @@ static void on_hello(void *arg, const struct worker_hello *hello) {
 // Called when the worker refuses attempts for now, because of `why`, while `jobs` run there; or, with `why` NULL, takes them again.
 static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	struct host *host = arg;
-	bool says = why && host->brake.len == 0 && jobs == 0; // the message is printed only for the first brake of the host
+	bool says = why && host->brake.len == 0 && jobs == 0; // the message is printed only for the host's first refusal, and if no job runs there
 	if (why) {
 		buf_reset(&host->brake);
 		buf_add_escaped(&host->brake, why, strlen(why), MESSAGE_MOST);
@@ -337,7 +337,7 @@ static int on_program_requested(void *arg, const char *machine, struct buf *ret_
 static void on_started(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
-	host->pause = 0; // not before a job has started: while a host connects but starts no job, the pauses must grow
+	host->pause = 0; // reset only when a job starts: while a host connects again and again but starts no job, the pauses must grow
 	if (attempt) {
 		attempt->state = ATTEMPT_STARTED;
 		attempt->start = host->now - (ago < host->now ? ago : 0);
@@ -366,7 +366,7 @@ static void set_times(const struct host *host, struct host_attempt *attempt, uin
 	result->start = never_started ? 0 : u64_minus(result->end, wall);
 }
 
-// Adds `jobs` (1 or -1) to the number of jobs on the host that were told to end and have not. Their attempts have ended here without them.
+// Adds `jobs` (1 or -1) to the number of jobs on the host that were told to end and have not. The attempts of these jobs end without them.
 static void add_stuck(struct host *host, int jobs) {
 	host->stuck += (unsigned)jobs;
 	host_set_slots(host);
@@ -467,7 +467,7 @@ static void look_up_key(struct host *host) {
 	host_watch(host, &host->end, host->launcher.pidfd, WATCH_READ);
 }
 
-// Reports that the connection to a pilot has ended, if the host is a pilot. Only host_want() connects to the pilot again, then without a pause.
+// If the host is a pilot, reports that its connection has ended. The host connects again only after host_want(), and then without a pause.
 static void report_closed(struct host *host) {
 	if (host->login->is_pilot) {
 		host->wanted = false;

@@ -399,7 +399,7 @@ void hosts_lend_place(struct hosts *hosts, const struct hosts_place *place, bool
 }
 
 void hosts_doubt_place(const struct hosts_place *place, bool begins) {
-	lend_place(place, begins); // the place is released soon after the doubt ends
+	lend_place(place, begins); // after the doubt, takes the slots back even if other attempts use them: the place is released soon
 	add_slots(place->host->hosts, begins ? (int)place->width : -(int)place->width);
 }
 

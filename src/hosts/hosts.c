@@ -27,7 +27,7 @@ struct order {
 	enum attempt_order how;
 	enum hosts_ending ending;      // hosts.ending is raised to this
 	const void *origin;            // the order is only for the attempt of this origin; or NULL
-	uint64_t limit, now, due;      // ORDER_EXPIRE: only for attempts that have run for `limit`; `due`: when the next attempt will have
+	uint64_t limit, now, due;      // ORDER_EXPIRE: only for attempts that have run for `limit` ns; `due`: when the next attempt will have run so long
 };
 
 static void give_order(struct order *order, struct host_attempt *attempt) {

@@ -96,20 +96,20 @@ struct hosts_request {
 void hosts_refresh_list(struct hosts *hosts);
 
 // Requests a place. Returns true if the request is answered. Returns false if it has to wait until slots are free or the run is being ended: then
-// the worker is resumed when the request is answered, and until then `request` must not be moved or freed. While an attempt waits that may use
-// only some hosts, it lends its slot of the pool to other attempts.
+// the worker is resumed when the request is answered, and until then `request` must not be moved or freed. An attempt that may use only some
+// hosts lends its slot of the pool to other attempts while it waits.
 bool hosts_request_place(struct hosts *hosts, struct hosts_request *request) FP_NODISCARD;
-// Returns whether the request that had to wait is answered. A worker may be resumed before that, because of its item's previous attempt.
+// Returns whether the request that had to wait is answered. The worker may be resumed before the answer, because of its item's previous attempt.
 bool hosts_have_answered(struct hosts *hosts, const struct hosts_request *request);
 void hosts_release_place(struct hosts *hosts, const struct hosts_place *place);
 
 // Lends the slots of a place on this machine to other attempts; with `lends` false takes them back, even if other attempts use them.
 void hosts_lend_place(struct hosts *hosts, const struct hosts_place *place, bool lends);
 
-// hosts_begin() makes an attempt at that place, on another machine, for the running item of the worker. `place` and `config` are borrowed until its
-// end. The caller then calls hosts_step(), and again each time that the worker is resumed, until it returns true: then the attempt has ended and is
-// freed, and *ret_result and *ret_error are set as by child_run(). hosts_step() also calls config->started() and the output reader, and copies the
-// files of --transferfile and --return.
+// hosts_begin() makes an attempt at `place`, on another machine, for the running item of the worker; it borrows `place` and `config` until the end
+// of the attempt. The caller then calls hosts_step(), and calls it again each time that the worker is resumed, until hosts_step() returns true: then
+// the attempt has ended and is freed, and *ret_result and *ret_error are set as by child_run(). hosts_step() also calls config->started() and the
+// output reader, and copies the files of --transferfile and --return.
 struct host_attempt *hosts_begin(const struct hosts_place *place, const struct child_config *config, struct worker *worker);
 bool hosts_step(struct host_attempt *attempt, struct result *ret_result, struct spawn_error *ret_error) FP_NODISCARD;
 
@@ -136,7 +136,7 @@ void hosts_loan_close(struct hosts *hosts, struct hosts_loan *loan);
 
 // For attempts on other machines, hosts_terminate() begins to end all and refuses new ones; hosts_kill() kills all and refuses new ones;
 // hosts_cancel() begins to end the attempt whose config->origin is `origin`; hosts_expire() begins to end those that have run for `limit`
-// nanoseconds, and returns when the next one will have. Only hosts_kill() ends attempts that are just removing their files. All are called from
+// nanoseconds, and returns when the next attempt will have. Only hosts_kill() ends attempts that are just removing their files. All are called from
 // the event loop, and do not wait. NULL-safe. For attempts on this machine see children_terminate() and its neighbours (process/child.h).
 void hosts_terminate(struct hosts *hosts);
 void hosts_kill(struct hosts *hosts);
@@ -197,8 +197,8 @@ enum host_state {
 	HOST_HELD,        // connected, but its load or memory lets no job start
 	HOST_LOST,        // has lost its connection, and fairpar tries to connect again
 	HOST_UNREACHABLE, // could not be connected, and fairpar tries again
-	HOST_ENDED,       // cannot be connected: its Slurm allocation has ended, or there are too few descriptors; never in a view
-	HOST_REMOVED,     // is not named by its --sshloginfile any more; only in a view
+	HOST_ENDED,       // cannot be connected: its Slurm allocation has ended, or there are too few descriptors. Never in host_view.state
+	HOST_REMOVED,     // is not named by its --sshloginfile any more. Only in host_view.state
 };
 
 struct host_view {
@@ -206,7 +206,7 @@ struct host_view {
 	const char *node; // the node of Slurm on which a pilot runs; else NULL
 	bool is_here;     // the host is this machine
 	enum host_state state;
-	unsigned slots;   // 0 while it is not connected
+	unsigned slots;   // 0 while the host is not connected
 	unsigned used;    // slots that jobs have
 	const char *says; // why the host takes no jobs, or ""; valid during the call
 };

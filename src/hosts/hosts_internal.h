@@ -23,7 +23,7 @@
 struct launcher_config {
 	char *const *argv, *const *env; // NULL-terminated; the first of argv is looked for in PATH
 	const struct context *context;
-	bool prompts;                  // the process may read the terminal, as ssh does: so it stays in this process group, or reading would stop it
+	bool prompts;                  // the process may read the terminal, as ssh does: so it stays in this process group, or SIGTTIN would stop it
 	const int *files;              // descriptors of two files that get its stdout and its stderr; NULL: pipes get both
 };
 
@@ -81,8 +81,8 @@ struct watch {
 //   NONE -its turn has come-> LOOKUP -ssh-keygen is reaped-> NONE     (only where ssh may ask about the machine's key)
 //   NONE -its turn has come, the launcher is started-> BEGUN -the worker was told to end-> RELEASED
 //   BEGUN, RELEASED -lost, or not needed: the pipes are closed-> ENDING -the launcher is reaped-> NONE
-// The end of the connection is reported, and the jobs on the worker are lost, only when the launcher is reaped or gets SIGTERM: then it is known how
-// it ends.
+// It is known how the connection ends only when the launcher is reaped or gets SIGTERM: then the end is reported, and the jobs on the worker are
+// lost.
 enum connection_phase { CONNECTION_NONE, CONNECTION_LOOKUP, CONNECTION_BEGUN, CONNECTION_RELEASED, CONNECTION_ENDING };
 
 // A machine: its entry in the list of machines, and its connection. A lost connection is made again after a pause, which grows from 1 s to 60 s.
@@ -101,9 +101,9 @@ struct host {
 	enum host_state state;
 	bool was_up;                 // the host was connected at least once
 	bool is_removed;             // the list does not name the machine any more: the host takes no further job
-	unsigned slots;              // for jobs; 0 while it is not connected
+	unsigned slots;              // for jobs; 0 while the host is not connected
 	unsigned used;               // slots of all places on the host (struct hosts_place)
-	unsigned nalone;             // attempts that are to have the host for themselves (hosts_place.is_alone): above 0, it takes no other
+	unsigned nalone;             // attempts on it that have the host for themselves (hosts_place.is_alone); if above 0, no other attempt comes
 	struct list open;            // link in hosts.open
 	unsigned offered;            // slots of its worker; 0 while the host is not connected, and for a pilot that is released
 	enum controller_reason adapted; // why -j auto has changed `offered`, if hosts_report_slots() is to report it; else CONTROLLER_KEPT
@@ -138,7 +138,7 @@ struct host {
 	uint64_t now, retry_at, pause, next_deadline; // next_deadline: when the next attempt is to be looked at, such as at the end of its timeout
 	uint64_t lost_at, bye_at;    // when a connection has ended last, and when a worker has said goodbye last (now_ns() time)
 	struct buf line;             // the line that the launcher is writing
-	char last_lines[2][LINE_BYTES]; // the last two lines that the launcher wrote before there was a worker, the last one second
+	char last_lines[2][LINE_BYTES]; // the last two lines that the launcher wrote before there was a worker: [1] is the newer line
 	unsigned nlines;
 };
 
@@ -199,7 +199,7 @@ struct hosts {
 	atomic_bool has_adapted;     // host.adapted of a host is set
 	bool suspending;             // the workers are to suspend their jobs
 	// of the connections' thread
-	struct list begun;           // the hosts whose connection by ssh has begun, in that order, and has not been answered
+	struct list begun;           // the hosts whose connection by ssh has begun and has not been answered, the oldest first
 	struct list queues[2];       // the hosts that wait for their turn to connect by ssh; second queue: those about whose key ssh may ask the user
 	uint64_t next_begin;         // --sshdelay: when the next connection may begin (now_ns() time)
 
@@ -284,7 +284,7 @@ struct host_attempt {
 	struct list link;          // link in host.attempts or host.base_waiters
 	struct list woken;         // link in host.woken
 	struct host *host;
-	struct worker *worker;     // is resumed when there is something to do; NULL: a thread waits for it in file_talk_wait()
+	struct worker *worker;     // is resumed when there is something to do for the attempt; NULL: a thread waits in file_talk_wait() for that
 	const struct hosts_place *place;
 	const struct child_config *config; // of the command
 	const char *dir;           // of the command there, or NULL: the worker's
@@ -308,10 +308,10 @@ struct host_attempt {
 	struct buf payload;
 	int in_fd;                 // the command's standard input to be read, or -1
 	struct watch in, more;     // `in` is of in_fd, watched while the worker takes more input; `more` is of more_fd
-	struct result result;      // how the step has ended. If `lost` is LOST_UNSENT, it has never run (no connection, or the worker takes no more),
-	                           // and if LOST_SILENT, the connection was lost: the step may have run, and how it ended is not known
+	struct result result;      // how the step has ended. If `lost` is LOST_UNSENT, the step has never run (it was not sent, or the worker has refused
+	                           // it); if LOST_SILENT, the connection was lost: the step may have run, and how it ended is not known
 	struct spawn_error error;  // of the command
-	// of the thread that has resumed it
+	// of the thread that has resumed the attempt
 	enum host_attempt_step step;
 	bool runs, has_started;    // the command was sent; config->started() was called
 	bool wrote;                // output of the command was passed on
@@ -322,7 +322,7 @@ struct host_attempt {
 	struct buf unsaid;         // why files could not be removed; never printed
 };
 
-// Output is acknowledged only when it comes to this many bytes. Few jobs write as much, so most jobs need no frame for acknowledgements.
+// Output is acknowledged only after so many bytes were passed on. Few jobs write that much, so most jobs need no frame for acknowledgements.
 enum { OUTPUT_TAKEN = OUTPUT_WINDOW / 4 };
 
 // Appends the attempt to host.attempts, for its command, or (`talk`) for a conversation about files. Returns false, with the outcome cancelled, if

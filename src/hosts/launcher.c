@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { TERM_GRACE_MS = 500 };
-enum { MOST_BYTES = 1 << 20, END_MS = 200, WHY_MOST = 600 }; // for launcher_run(): bytes of output read, ms before SIGTERM if cut, bytes of a reason
+enum { MOST_BYTES = 1 << 20, END_MS = 200, WHY_MOST = 600 }; // bytes of output; ms from cutting a command short to SIGTERM; bytes of a reason
 
 // ---- start ----
 

@@ -8,7 +8,7 @@ enum {
 	IDLE_S = 15,                                // how long a pilot without a job, or a request without work, is kept
 	FAILED_FIRST_S = 5, FAILED_MOST_S = 300,    // back-off after a request that has failed
 	PROVEN_S = 60,                              // the loss of a pilot that was up for so long is not a failure of its request
-	QUERY_FIRST_S = 5, QUERY_NEXT_S = 15, QUERY_MOST_S = 300, // between queries of Slurm's queue
+	QUERY_FIRST_S = 5, QUERY_NEXT_S = 15, QUERY_MOST_S = 300, // before the first query of Slurm's queue, before the next one, and at most
 };
 
 // Requests as many pilots as the work needs, less those that are requested already; after a failure only one pilot, as a trial. Returns when

@@ -29,7 +29,7 @@ struct pilot_policy {
 	unsigned failures;    // how many requests in a row have failed
 	uint64_t not_before;  // no pilot is requested before this time
 	uint64_t no_demand_since;    // since when no work waits for a slot; TIME_NEVER: some work does
-	uint64_t query_pause, next_query; // between two queries of Slurm's queue (0: there was none), and when the next one is due
+	uint64_t query_pause, next_query; // the pause between two queries of Slurm's queue (0: no query yet); when the next query is due
 };
 
 // Sets pilots that are to be requested to PILOT_REQUESTED, and pilots that are to be released or whose request is to be cancelled to PILOT_LEAVING.
@@ -37,8 +37,8 @@ struct pilot_policy {
 // step again, if nothing happens before.
 uint64_t pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now, bool *ret_queries);
 
-// A pilot has sent its hello.
+// Notes that a pilot has sent its `hello` frame.
 void pilot_has_come(struct pilot_policy *policy);
 
-// A pilot that had been up for `lived` ns was lost; or (0) a request has failed. `for_good`: the same request will not succeed later either.
+// Notes that a pilot was lost after `lived` ns; or (0) that a request has failed. `for_good`: the same request can never succeed.
 void pilot_has_failed(struct pilot_policy *policy, uint64_t lived, bool for_good, uint64_t now);

@@ -1,7 +1,7 @@
 // The pilots of a run: jobs of Slurm with a worker in them, requested while there is work and released when there is none.
 //
-// A thread does what pilot_policy.h decides, and runs Slurm's own commands: squeue for the reason why pilots wait; scancel for the jobs that
-// this run has left at its end, and, at the start, for jobs that killed runs on this machine have left.
+// A thread does what pilot_policy.h decides, and runs Slurm's own commands. squeue tells why pilots wait. scancel cancels requests without work;
+// jobs that killed runs on this machine have left; and, at the end of the run, all jobs of this run that Slurm still has.
 
 #include "hosts/hosts_internal.h"
 

@@ -39,8 +39,8 @@ struct remote_worker_config {
 	struct slots_bounds slots; // jobs at once; -j auto keeps their number within these bounds
 	bool is_auto;        // -j auto
 	bool learns_memory;  // a job whose batch is known starts only if there is memory for it (process/memory.h)
-	uint64_t left;       // seconds that the worker may run; 0: no limit. It ends its jobs earlier, by two seconds plus the length of term_seq. In
-	                     // the minute before that (or the last tenth of the time before that, if this is less) it takes no further job
+	uint64_t left;       // seconds that the worker may run; 0: no limit. It ends its jobs two seconds and the length of term_seq before this time
+	                     // is over. In the minute before that it takes no job; or in the last tenth of the time until then, if that is less
 	const char *node;    // the machine's name
 	struct term_seq term_seq; // how jobs are ended
 	struct sysload_gate gate; // what holds jobs back

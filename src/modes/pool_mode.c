@@ -318,7 +318,7 @@ static bool attend(struct client *client, const struct options *options, struct 
 		if (!has_ended || left) {
 			limit_step(&limit, options, child);
 		}
-		left = has_ended && limit.nsent > 0 && limit.due != TIME_NEVER ? pidfd_set_running(&limit.targets) : NULL; // the process to signal next
+		left = has_ended && limit.nsent > 0 && limit.due != TIME_NEVER ? pidfd_set_running(&limit.targets) : NULL; // a process to wait for
 		struct client_event event = {.type = CLIENT_RANK};
 		while (client && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
 			event = client_next(client);

@@ -67,7 +67,7 @@ struct remote_worker {
 	struct children *children;
 	struct nested *nested;   // lends slots to the fairpars in jobs; or NULL
 	struct auto_slots *auto_slots; // of -j auto; or NULL
-	struct remote_batch *batches;  // BATCHES of them, if the worker learns of its jobs; batches whose numbers differ by a multiple of that share one
+	struct remote_batch *batches;  // BATCHES entries, if the worker learns of its jobs: the index of a batch is its number modulo BATCHES
 	struct worker_end *end;  // this end of the connection, with the jobs in its channel; `lock` guards it and all members up to `env`
 	mutex lock;
 	cond work;               // something is ready, or the threads are to end
@@ -248,7 +248,7 @@ static void get_demand(void *arg, struct auto_demand *ret_demand) {
 	*ret_demand = (struct auto_demand){
 		.children = worker->children, .taken = worker->taken + lent, .lent = lent, .wanted = (worker->was_full || is_full) && may_grow,
 	};
-	worker->was_full = is_full; // false while nothing is sampled, so that note_full() begins again
+	worker->was_full = is_full; // if false, note_full() has the sampling begin again once all slots are taken
 }
 
 static void on_adapted(void *arg, unsigned slots, enum controller_reason reason) {
@@ -353,7 +353,7 @@ static const char *find_program(const struct payload *payload, char *const *env,
 	return path && path[4] == '=' && program_search(path + 5, name, file) == 0 ? buf_str(file) : payload->child.path;
 }
 
-// Lets others pass the gate while the job waits for its memory.
+// Lets the next job pass the gate while this job waits for its memory.
 static void memory_waits(void *arg, uint64_t bytes FP_UNUSED) {
 	struct remote_job *job = arg;
 	FP_HOLD(&job->worker->lock);
@@ -625,7 +625,7 @@ static void terminate(struct remote_worker *worker) {
 	cond_broadcast(&worker->ends);
 	for (size_t i = 0; i < worker->end->channel.njobs; ++i) {
 		struct remote_job *job = worker->end->channel.jobs[i].owner;
-		post(job->room_fd); // from now on the output of the job is dropped
+		post(job->room_fd); // the job need not wait for room any more: output for which there is no room is dropped
 		post(job->input_fd);
 		file_talk_end(&job->talk);
 	}
@@ -660,7 +660,7 @@ static uint64_t do_due(struct remote_worker *worker) {
 	}
 	uint64_t due = time_earlier(channel_tick(&worker->end->channel, now), step_gate(worker, now));
 	mutex_unlock(&worker->lock);
-	if (now >= worker->over && is_greeted) { // before Slurm ends the jobs, which might end a shell's child first: the shell could exit with 0
+	if (now >= worker->over && is_greeted) { // before Slurm ends the jobs: Slurm may end a shell's child first, and the shell may then exit with 0
 		terminate(worker);
 	}
 	if (now >= worker->reap) {
@@ -777,7 +777,7 @@ static int worker_open(struct remote_worker *worker) {
 		.memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0,
 		.node = config->node,
 	}, now_ns());
-	// the worker may run in a job of another fairpar than its dispatcher, which has set these
+	// the worker may run in a job of a fairpar that is not its dispatcher: that fairpar has set these variables
 	char *unset[] = {"FAIRPAR_LEASE", "FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL};
 	// as in a login shell: without SHLVL, a bash in a job takes itself for one that sshd has started, and reads ~/.bashrc
 	char *level[] = {"SHLVL=1", NULL};

@@ -137,8 +137,8 @@ static void remove_leftovers(int dir_fd, const char *path) {
 	closedir(dir);
 }
 
-// Enables the memory controller for the groups below `root`. `is_own`: `root` is the group that this process was started in; it must hold no
-// foreign process, as it may serve something else. (So it is never the machine's root cgroup.) Returns NULL, or the reason for a failure.
+// Enables the memory controller for the groups below `root`. `is_own`: this process was started in the group `root`, which other programs may use,
+// too: a foreign process in it is then a failure (so `root` is never the machine's root cgroup). Returns NULL, or the reason for a failure.
 static const char *enable(struct cgroup_root *root, bool is_own) {
 	if (!control_has(root, "cgroup.controllers", "memory")) {
 		return "it has no memory controller";

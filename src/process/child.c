@@ -35,7 +35,7 @@ struct child {
 	int paused[STREAM_ERR + 1]; // descriptors of the streams that are not read until ROOM is readable, or -1
 	uint64_t time_due;          // when to call children_time_out(), or TIME_NEVER
 	uint64_t stop_due;          // when to look whether the terminal has stopped the child, or TIME_NEVER
-	uint64_t linger_until;      // until when to wait for the other processes of its group, if the child was made to end and is a zombie; 0: not yet
+	uint64_t linger_until;      // if the child was made to end: until when its worker, once the child is a zombie, waits for its group; 0 before
 };
 
 enum { END = STREAM_ERR + 1, IN, MORE, ROOM };
@@ -120,7 +120,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 	struct start_backoff backoff = {.pause = 0};
 	for (;;) {
 		*ret_error = (struct spawn_error){.error = 0};
-		// acquire: pairs with the store of begin_termination(); a child that is being started then is ended by children_list() ([C3])
+		// acquire: pairs with the store of begin_termination(); children_list() ends a child whose start has missed that store ([C3])
 		if (atomic_load_acquire(refusal)) {
 			return false;
 		}
@@ -254,7 +254,7 @@ static bool child_lingers(struct child *child) {
 		child->linger_until = now + term_seq_length(&child->children->seq);
 	} else if (child->fds[END].revents) {
 		siginfo_t info;
-		waitid(P_PIDFD, (id_t)child->fds[END].fd, &info, WEXITED | WNOHANG); // fails if children_reap_orphans() has reaped it already
+		waitid(P_PIDFD, (id_t)child->fds[END].fd, &info, WEXITED | WNOHANG); // fails if children_reap_orphans() has reaped this process
 	}
 	if (now >= child->linger_until) {
 		return false;
@@ -298,7 +298,7 @@ static void child_reap(struct child *child, struct result *ret_result) {
 	do {
 		reaped = wait4(child->running.pid, &status, 0, &ret_result->usage);
 	} while (reaped < 0 && errno == EINTR);
-	verify(reaped == child->running.pid); // nobody else waits for it
+	verify(reaped == child->running.pid); // no other thread waits for this child
 	ret_result->start = child->running.start;
 	ret_result->end = now_ns();
 	ret_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;

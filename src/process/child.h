@@ -112,8 +112,8 @@ struct child_view {
 	int stop_signal;     // with `stopped_only`: the signal that has stopped the child
 };
 
-// Calls fn for each running child, outside of all locks. With `stopped_only`: for each child that has been stopped since the last such
-// call, unless children_suspend_young() has stopped it.
+// Calls fn for each running child, outside of all locks. With `stopped_only`: only for each child that was stopped since the last call
+// with `stopped_only`, unless children_suspend_young() has stopped the child.
 void children_each(struct children *children, bool stopped_only, void (*fn)(void *arg, const struct child_view *), void *arg);
 
 // ---- ending, stopping and counting running children; called from the event loop unless a comment says otherwise ----

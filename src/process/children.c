@@ -191,7 +191,7 @@ static void send_step(struct children *children, struct running_child *running, 
 	int signal = children->seq.steps[step].signal;
 	running->step = step;
 	running->step_due = term_seq_due(&children->seq, step, now);
-	if (running->marked == MARKED_FOR_TIME) { // descendants that left the child's group can be found only while it lives
+	if (running->marked == MARKED_FOR_TIME) { // descendants outside of the child's group can be found only while the child lives
 		pidfd_set_add_outside_group(&running->left_group, running->pid);
 	}
 	kill(running_target(running), signal);
@@ -211,7 +211,7 @@ static uint64_t send_due(struct children *children, struct running_child *runnin
 	return running->step_due;
 }
 
-// Begins to end the child by the signal of that step. Returns false if the child is being ended already, or has ended.
+// Begins to end the child, by the signal of step `step`. Returns false if the child is being ended already, or has ended.
 static bool mark(struct children *children, struct running_child *running, enum kill_mark why, unsigned step, uint64_t now) {
 	if (running->marked || running_has_ended(running)) {
 		return false;
@@ -286,7 +286,7 @@ void children_list(struct children *children, struct running_child *running) {
 		wake(children);
 	}
 	if (running->config->foreground) {
-		kill(getpid(), SIGCHLD); // if a Ctrl-Z stopped the child before it was listed, the SIGCHLD for that found no child: so SIGCHLD is sent again
+		kill(getpid(), SIGCHLD); // if Ctrl-Z stopped the child before it was listed, the event loop saw SIGCHLD too early: so SIGCHLD is sent again
 	}
 }
 
@@ -306,7 +306,7 @@ void children_unlist(struct children *children, struct running_child *running) {
 }
 
 bool children_is_marked(struct children *children, const struct running_child *running) {
-	if (atomic_load_relaxed(&children->nmarked) == 0) { // no child is marked, and this one, which has ended, cannot be marked any more
+	if (atomic_load_relaxed(&children->nmarked) == 0) { // no child is marked, and a child that has ended, as this one has, is never marked later
 		return false;
 	}
 	FP_HOLD(&children->lock);
@@ -341,7 +341,7 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 		&& !(is_alone && error == EAGAIN && proctree_fills_limit());
 	backoff->pause = backoff->pause ? backoff->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
 	if (backoff->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
-		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // pauses get no longer, as nothing tells this process when other programs' processes end
+		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // the longest pause: nothing tells us when processes of other programs end
 	}
 	if (useful && alone_for >= NS_PER_S && !atomic_exchange(&children->has_reported, true)) {
 		diag_note("cannot start a process yet: %s%s", strerror(error), error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "");

@@ -32,9 +32,9 @@ struct running_child {
 	enum kill_mark marked; // why the child is being ended; not set after its end. `marked` to `left_group`: under the lock
 	unsigned step;     // if the child is marked: the step of the sequence that was sent last
 	uint64_t step_due; // if the child is marked: when the next step is due
-	struct pidfd_set left_group; // if the time of the child is up: its descendants outside of its group
+	struct pidfd_set left_group; // if the child's timeout has passed: its descendants outside of its process group
 	bool suspended;    // children_suspend_young() has stopped the child; under the lock
-	bool waits;        // its job waits for other jobs (children_set_waiting()); under the lock
+	bool waits;        // the child's job waits for other jobs (children_set_waiting()); under the lock
 	uint64_t stopped;  // the value of children.stopped when this child was listed
 	uint64_t start;
 };
@@ -46,7 +46,7 @@ struct children {
 	unsigned nwaiting;
 	struct list starting;    // the children that are being started (since children_reserve()), in the order of their numbers
 	uint64_t nstarts;
-	cond started;            // broadcast when a child leaves `starting` while nawaiting > 0, and for threads in
+	cond started;            // broadcast when a child leaves `starting` while nawaiting > 0, and to wake threads that wait in
 	                         // children_time_out()
 	unsigned nawaiting;      // threads in children_await_starts()
 	struct list list;        // the children that run
@@ -80,7 +80,7 @@ struct children {
 atomic_int *children_reserve(struct children *children, struct running_child *running);
 void children_release(struct children *children, struct running_child *running);
 
-// Lists a child that was just started; it is signalled at once if termination has begun.
+// Lists a child that was just started. If termination has begun, the child is signalled at once.
 void children_list(struct children *children, struct running_child *running);
 
 // Unlists a child that has ended and was not reaped yet. If the child is marked, what is left of its group is killed. After this call

@@ -200,7 +200,7 @@ static bool is_due(const struct memory *memory) {
 	return memory->nadmitted == 0 && now_ns() >= memory->alone_due;
 }
 
-// Returns whether the claim's job would be the only one to run, and may start for that reason alone.
+// Returns whether the claim's job would be the only job that runs, and may therefore start even if it does not fit.
 static bool is_alone(const struct memory *memory, const struct memory_claim *claim, const struct memory_others *others) {
 	return !others->has_jobs && memory->nadmitted == 0
 		&& (memory->nsuspended == 0 || is_awaited(claim) || is_due(memory));
@@ -321,7 +321,7 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 		bool first = first_of(memory) == claim;
 		uint64_t seen = memory->nchanges, again = memory->nadmitted == 0 && now_ns() < memory->alone_due ? memory->alone_due : TIME_NEVER;
 		if (first && consider(memory, claim, &again)) {
-			claim->is_admitted = !is_held_back(memory, claim); // it is held back if a job of its batch has just stopped waiting for others
+			claim->is_admitted = !is_held_back(memory, claim); // held back if another job of its batch has just stopped waiting
 			memory->tried = claim->is_admitted ? memory->tried : NULL;
 		} else if (claim->waits) {
 			void (*waits)(void *, uint64_t) = claim->waits;
@@ -476,7 +476,7 @@ bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint6
 	peak = peak > resident ? peak : resident; // cgroup_peak() subtracts the present file cache, some of which may have come after the peak
 	FP_HOLD(&memory->lock);
 	bool ran_out = is_killed && !has_group && memory->groups_root && memory_room_observe(memory->groups_root).kills > memory->kills;
-	if (ran_out) { // the job needs more than it had or was expected to need: twice as much is learned, at most the whole memory
+	if (ran_out) { // the job needs more than it had, or was expected to need: the double is taken as its need, at most the whole memory
 		uint64_t most = memory->total > 0 ? memory->total : MEMORY_NEED_MOST;
 		++memory->kills; // so that no other job counts the same kill
 		peak = peak > claim->expected ? peak : claim->expected;
@@ -512,8 +512,8 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 
 // ---- how much memory the cgroups of this process leave it ----
 
-// Facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst. A limit of v1 that is not set
-// reads as the greatest multiple of a page, which no machine has.
+// Facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst. The file of a v1 limit that is not set
+// holds nearly 2^63, which is more than any machine has: a number from NO_LIMIT on is no limit.
 
 #define NO_LIMIT (UINT64_C(1) << 60)
 
@@ -667,8 +667,8 @@ static bool is_behind(const struct shared_entry *own, const struct shared_entry 
 	return atomic_load(&other->wants) > 0 && (atomic_load(&own->wants) == 0 || theirs < since || (theirs == since && other < own));
 }
 
-// Does the entry count? It does if its process is another one, and has jobs or waits before this process. An entry of a process in whose
-// job this process runs does not count; then *ret_is_below is set.
+// Returns whether the entry counts: its process is not this one, and has jobs or waits before this process. An entry of a process in whose
+// job this process runs does not count, and sets *ret_is_below.
 static bool counts(const struct memory_ledger *ledger, const struct shared_entry *entry, bool *ret_is_below) {
 	uint64_t key = atomic_load(&entry->key);
 	bool has_jobs = atomic_load(&entry->reserved) > 0 || atomic_load(&entry->unknown) > 0;

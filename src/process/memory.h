@@ -5,9 +5,9 @@
 // served. A job with a declared need may also wait for memory that other programs use; if it needs more than the machine has, it runs
 // alone.
 //
-// The learned need is the most memory that any of the last 50 jobs of the batch had, and an eighth more. As long as none, one or two jobs of the
-// batch have ended, at most one, two or four of its jobs run at once; meanwhile jobs of other batches may start before its next jobs. A part of the
-// memory is left to other programs. A job with a learned need always starts if no other job runs.
+// The learned need is the most memory that any of the last 50 jobs of the batch had, and an eighth more. Before the first job of a batch has ended,
+// only one of its jobs runs; before the second has ended, at most two; before the third, at most four. Jobs of other batches may start meanwhile.
+// A part of the memory is left to other programs. A job with a learned need always starts if no other job runs.
 
 #pragma once
 
@@ -30,7 +30,7 @@ enum { MEMORY_LAST = 50 };
 struct memory_learned {
 	uint64_t last[MEMORY_LAST];     // bytes that each of the jobs that ended last had, in a ring
 	uint64_t ended;                 // how many jobs have ended
-	unsigned running, suspended;    // number of admitted jobs: those that do not wait for other jobs, and those that do
+	unsigned running, suspended;    // how many admitted jobs do not wait for other jobs; how many wait for other jobs
 	atomic_uint_least64_t most;     // the greatest of `last`. Read without a lock
 };
 
@@ -39,7 +39,7 @@ enum memory_mode { MEMORY_UNKNOWN, MEMORY_CGROUP, MEMORY_ADMISSION };
 struct memory {
 	mutex lock;             // guards all but constants (meminfo, asked_root, groups_root, ledger) and `root`, which is constant once `mode` is set
 	cond changed;           // signalled when `nchanges` grows
-	uint64_t nchanges;      // counts the changes of anything that waiting claims look at
+	uint64_t nchanges;      // counts the changes after which a waiting claim may be admitted
 	enum memory_mode mode;  // found out by the first claim with a declared need
 	bool proven;            // a job has entered a cgroup
 	atomic_bool has_waited, has_exceeded, has_missed; // a message has said that a job waits; that a job needs too much; that figures are missing
@@ -49,15 +49,15 @@ struct memory {
 	struct cgroup_root root;
 	struct list waiting;    // claims that wait, in the order in which they came; the thread of each decides whether it is admitted
 	struct list admitted;   // claims of jobs that run, are about to start, or wait for other jobs
-	size_t nadmitted, nsuspended; // number of admitted jobs: those that do not wait for other jobs, and those that do
+	size_t nadmitted, nsuspended; // how many admitted jobs do not wait for other jobs; how many wait for other jobs
 	uint64_t alone_due;     // if nadmitted is 0: from this time on (now_ns()) a job may start alone even if no other job waits for it
 	struct memory_ledger *ledger; // shared with the fairpars that share slots, or NULL
 	const struct memory_claim *tried; // the claim that is being decided, or NULL; this process's entry in the ledger includes that claim
-	uint64_t wants;         // bytes that the claim which was decided last needs and did not find, or 0; 0 without a ledger
+	uint64_t wants;         // if the claim that was decided last must wait: the bytes that it needs; else 0. Always 0 without a ledger
 	uint64_t available, total; // bytes as read last; 0: not read yet
 	uint64_t fresh_until;   // now_ns() time: `available` and `total` are read again after it
-	uint64_t kills;         // how many memory_room.kills are explained: those before the first claim that learns, and one for each job found killed
-	bool counts_kills;      // `kills` is set: a claim that learns was opened
+	uint64_t kills;         // how many kills of memory_room.kills came before the first claim with `learned`, or were counted for a job since
+	bool counts_kills;      // `kills` is set, as a claim with `learned` was opened
 	uint64_t want_due;      // now_ns() time before which the memory of the running jobs is not sampled again
 };
 
@@ -68,7 +68,7 @@ struct memory_claim {
 	uint64_t expected;  // the most bytes that any job of the batch had used before this job started
 	const char *label;  // the job's label, for messages; borrowed
 	const void *origin; // child_config.origin, for memory_set_waiting(). Set by the caller
-	const atomic_bool *awaited; // NULL, or true while another job waits for this job, which then starts before others. Set by the caller
+	const atomic_bool *awaited; // set while another job waits for this job: then this job starts before others. NULL: no job waits. Set by the caller
 	// Called once, without a lock, if the claim has to wait, with the bytes that it needs (0: not known yet); or NULL. Set by the caller
 	void (*waits)(void *arg, uint64_t bytes);
 	void *waits_arg;
@@ -86,8 +86,8 @@ void memory_init(struct memory *memory);
 // Gives back the cgroup. To be called when no claim is open any more and the guardian has ended.
 void memory_fini(struct memory *memory);
 
-// Makes the needs of other fairpars' jobs count, too: those of all fairpars that name the same file (the ledger below). To be called
-// before the first claim. Returns 0, or -1 with errno.
+// Makes the needs of other fairpars' jobs count, too: of all fairpars that call this with the same `path`, the file of the ledger (below).
+// To be called before the first claim. Returns 0, or -1 with errno.
 int memory_share(struct memory *memory, const char *path) FP_NODISCARD;
 
 // Opens the claim for `bytes`, or, if `bytes` is 0, for the need that `learned` shows. The claim must be closed, or zeroed except for the
@@ -112,8 +112,8 @@ bool memory_claim_renounce(struct memory *memory, struct memory_claim *claim, in
 void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid_t pid);
 
 // Says that the job has ended, that its largest process had `resident` bytes (getrusage(2)), and whether it was killed by SIGKILL
-// that fairpar did not send (`is_killed`). To be called before memory_claim_close(). Returns true if the kernel killed it for
-// want of memory; always false without `learned`, and for a job with a cgroup, for which memory_claim_close() tells it.
+// that fairpar did not send (`is_killed`). To be called before memory_claim_close(). Returns true if the kernel killed the job for want
+// of memory. Returns false without `learned`, and for a job with a cgroup: there memory_claim_close() tells whether the kernel did so.
 bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint64_t resident, bool is_killed);
 
 // Closes the claim: its job has ended or did not start. Returns true if the kernel killed one of the job's processes at the limit of its cgroup.
@@ -177,7 +177,7 @@ void memory_ledger_publish(struct memory_ledger *ledger, const struct memory_ent
 struct memory_others {
 	uint64_t bytes;      // bytes that the jobs of the other fairpars need and do not have yet
 	uint64_t need;       // bytes that the largest of their jobs needs
-	bool has_jobs;       // other fairpars have jobs, or wait before this process: only a job that fits starts. False if this process is in their job
+	bool has_jobs;       // other fairpars have jobs, or wait before this process: so only a job that fits starts. False in a job of such a fairpar
 };
 
 // Sums up the entries of the other fairpars, but not of those in whose jobs this process runs, as these jobs only wait. `unknown`: the bytes counted

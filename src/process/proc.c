@@ -43,7 +43,7 @@ static bool list_has(const char *list, const char *word) {
 struct groups { const char *v2, *v1; };
 
 // Takes the path of a line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b"; cgroups(7)) into `groups`, if the line is that of
-// cgroup v2, or the first line that names the v1 controller (a controller NULL is named by no line). Changes the line.
+// cgroup v2, or the first line that names the v1 controller `controller` (NULL: no v1 line is taken). Changes the line.
 static void take_group(char *line, const char *controller, struct groups *groups) {
 	char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
 	if (!path) {

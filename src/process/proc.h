@@ -32,7 +32,7 @@ typedef void cgroup_dir_fn(void *arg, const char *dir, size_t mount_len, bool is
 // mount points found there: "" except in tests.
 void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_dir_fn *fn, void *arg);
 
-// Returns the first directory that cgroup_each_dir() finds with these arguments and that is the cgroup itself, or NULL; the caller frees it.
+// Returns the first directory for which cgroup_each_dir() calls fn with `is_seen`, or NULL. The caller frees the path.
 char *cgroup_find_dir(const char *root, bool v2, const char *controller);
 
 // Calls fn for the directory, and for each directory above it up to the mount point, because the limits of those cgroups hold for

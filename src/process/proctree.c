@@ -49,7 +49,7 @@ bool proctree_has(const struct proctree *tree, pid_t pid) {
 	return i < tree->n;
 }
 
-// Adds the pid if it is not there: if pids are reused while we read, the tree may seem to have a circle.
+// Adds the pid unless the list has it: if pids are reused while we read /proc, a process may seem to be its own descendant.
 static void proctree_add(struct proctree *tree, pid_t pid) {
 	if (!proctree_has(tree, pid)) {
 		push(tree, pid);
@@ -177,7 +177,7 @@ bool proctree_group_is_orphaned(void) {
 	for (size_t i = 0; orphaned && i < all.n; ++i) {
 		struct stat_fields stat;
 		if (getpgid(all.pids[i]) == group && all.pids[i] != 1 && read_stat(all.pids[i], &stat) && stat.state != 'Z') {
-			// a parent 0 is a process outside of this PID namespace, perhaps a shell. Process 1 does not count: nobody stops it
+			// parent 0: a process outside of this PID namespace, perhaps a shell. Process 1 as a member is skipped: its parent is always 0
 			orphaned = stat.parent != 0 && (getsid(stat.parent) != session || getpgid(stat.parent) == group);
 		}
 	}

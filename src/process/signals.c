@@ -159,7 +159,7 @@ void signals_die_within(unsigned seconds, int signal, void (*on_die)(void)) {
 // Sets the action of the signals that end a run, except for those that were ignored at the start.
 static void set_ending(void (*handler)(int)) {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-	get_ending_signals(&action.sa_mask); // while the handler of one of these signals sets their default action, no other of them comes
+	get_ending_signals(&action.sa_mask); // hurry_on() sets the action of all these signals: none of them may interrupt it
 	for (size_t i = 0; i < nending_signals; ++i) {
 		if (sigismember(&wanted, ending_signals[i]) == 1) {
 			(void)sigaction(ending_signals[i], &action, NULL); // cannot fail for these signals
@@ -174,7 +174,7 @@ static void hurry_on(int signal) {
 	hurried_by = hurried_by ? hurried_by : signal;
 	hurries((unsigned)--hurries_left);
 	if (dies_by) {
-		alarm_within(1); // the process is to die anyway (signals_die_within()): this signal makes that soon
+		alarm_within(1); // signals_die_within() has set a time to die: now the process dies within a second
 	}
 	if (hurries_left == 0) {
 		set_ending(SIG_DFL);

@@ -2,7 +2,7 @@
 //
 // clone(CLONE_VM | CLONE_VFORK): the child borrows our memory on a stack of its own until it executes, while the
 // calling thread sleeps in the kernel. So a start costs the same however large fairpar has grown (a fork copies page
-// tables), and the failing step is handed back through plain memory, without a pipe. What the child may do is narrow:
+// tables), and the failing step is handed back through plain memory, without a pipe. The child must keep to three rules:
 // - no locks, no allocation, no handlers: other threads of fairpar run on beside the child;
 // - system calls by number where the C library or a sanitizer would keep records in memory, which is not the child's;
 // - signals stay blocked until the very end, so that no signal handler of fairpar runs in the child.

@@ -80,7 +80,7 @@ enum { DAEMON_FDS_MAX = 5 };
 // besides 0 to 2. Returns its pid, or -1 with errno.
 pid_t daemon_spawn(char *const *argv, const int *keep, unsigned nkeep) FP_NODISCARD;
 
-// As daemon_spawn(), but for a process that outlives this one. That process has to call daemon_detach(), and this call waits until it has.
+// As daemon_spawn(), but for a process that outlives this one. That process has to call daemon_detach(); daemon_start() waits until then.
 // To be called only while there is one thread. Returns 0, or -1 with errno: ESRCH if the process was killed, EAGAIN if it could not detach.
 int daemon_start(char *const *argv, const int *keep, unsigned nkeep) FP_NODISCARD;
 

@@ -1,8 +1,8 @@
 // One end of a connection, without its I/O: makes frames of the bytes that come, queues frames to be sent in two lanes, limits how many bytes of
 // a job are under way (windows), and notices silence. dispatcher_end.h and worker_end.h are the two ends, each with such a channel.
 //
-// If no byte comes for 15 s, the channel sends a ping, and the other end answers the last ping that it has read. After 60 s without a byte (before
-// the greeting: without the greeting) the channel breaks, unless it is suspended. A broken channel takes and sends nothing any more. Everywhere in
+// If no byte comes for 15 s, the channel sends a ping, and the other end answers the last ping that it has read. The channel breaks if no greeting
+// comes within 60 s, or later if no byte comes for 60 s, unless it is suspended. A broken channel takes and sends nothing any more. Everywhere in
 // src/remote, received bytes that are not valid break the channel, and a static text (`why`) says what is wrong with them.
 //
 // Pure: times are arguments, in nanoseconds of a clock that does not go back. One thread at a time.
@@ -89,7 +89,7 @@ struct channel {
 	char why[200];            // why the channel is broken; "": it is not
 };
 
-// Makes the end of the side `self`; the callbacks are called with `arg`. channel_fini() frees what the channel holds.
+// Initializes the channel of the end `self`; the callbacks are called with `arg`. channel_fini() frees what the channel holds.
 void channel_init(struct channel *channel, enum wire_sender self, size_t (*greeting)(void *arg),
                   const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg, uint64_t now);
 void channel_fini(struct channel *channel);

@@ -126,7 +126,7 @@ static const char *on_job_frame(struct dispatcher_end *end, struct channel_job *
 	}
 }
 
-// Each change is logged, so a worker that sends more `slots` frames than its samples of its jobs allow, ten a second, is not believed.
+// A worker changes its number of slots ten times a second at most. Each change is logged: so if far more frames come, the connection breaks.
 static const char *on_slots(struct dispatcher_end *end, uint64_t slots, uint64_t reason) {
 	uint64_t most = 20 + 20 * ((end->channel.heard - end->up_since) / SECOND_NS);
 	if (slots == 0 || ++end->changes > most) {

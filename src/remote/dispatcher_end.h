@@ -21,8 +21,8 @@ struct dispatcher_calls {
 	void (*done)(void *arg, const struct channel_job *job, const struct job_end *end); // `job` is a copy here and in lost()
 	// The worker takes no further job: it said `bye`, or refused a job without a `brake` frame. Running jobs go on. Called once, before lost().
 	void (*bye)(void *arg, const char *why);
-	// The worker takes no jobs for now, because of `why`, while `jobs` jobs run there; or (`why` is NULL) it takes jobs again. The latter call
-	// comes at least a second after the worker's last refusal.
+	// The worker takes no jobs for now, because of `why`, while `jobs` jobs run there; or, if `why` is NULL, the worker takes jobs again. The call
+	// with NULL comes at least a second after the worker's last refusal.
 	void (*braked)(void *arg, uint64_t jobs, const char *why);
 	// The worker has another number of slots now, at least 1, because of `reason` (enum controller_reason, perhaps a number that has no name).
 	void (*slots)(void *arg, uint64_t slots, uint64_t reason);

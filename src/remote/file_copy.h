@@ -8,13 +8,13 @@
 // No name leads the receiver out of the directory that it was given: it takes one name at a time, and opens it relative to a descriptor, following
 // no link. A file has a temporary name in its directory until it is whole. A failure is noted in `why` at both ends, and other files are copied.
 //
-// The receiver makes a symbolic link only if its text cannot lead out of the copied tree: a relative path, with ".." only at the beginning, and no
-// more often than the link is deep. But the text may name another link, which the user has made, and which leads out. Therefore, if a path that the
-// user has given goes through a link that a receiver may have made, the path must stay, from there on and through all further links, below the
-// directory that the ".." of that link lead to. All other links are the user's, and are followed as usual. Both ends follow paths by this rule.
+// The receiver makes a symbolic link only if its text cannot lead out of the copied tree: a relative path, with ".." only at the beginning, and not
+// more ".." than directories from the link up to the top of the tree. But the text may name another link, which the user has made and which leads
+// out. So both ends follow paths by a rule: if a path goes through a link that a receiver may have made, the path must stay, through all further
+// links, below the directory that the ".." of that link lead to. All other links are the user's, and are followed as usual.
 //
-// Frames in, frames out, and files; no threads, no connection. The connection writes the number of the job into the frames. At most FILE_WINDOW
-// bytes of a copy are under way: each frame except `room` counts as FILE_FRAME_COST bytes and the bytes of its payload.
+// This code takes and makes frames, and reads and writes files; it has no threads and no connection. The code of the connection writes the job's
+// number into the frames. At most FILE_WINDOW bytes of a copy are under way: each frame except `room` counts as FILE_FRAME_COST and its payload.
 
 #pragma once
 
@@ -84,7 +84,7 @@ void file_copy_give(struct file_copy *copy, struct buf *out);
 // Queues a frame to be sent.
 void file_copy_write(struct file_copy *copy, const struct wire_frame *frame);
 
-// Notes why `name`, in the deepest directory, cannot be copied, and tells the other end. `entry`: the number of its entry; 0: it has none.
+// Notes why `name`, in the deepest directory, cannot be copied, and tells the other end. `entry`: a receiver's number of the entry; 0 from a sender.
 void file_copy_fail(struct file_copy *copy, uint64_t entry, const char *name, const char *why);
 
 // Opens the directory of the file as dir_fd; with `makes`, makes the missing directories of its path. Returns 0, or -1 with errno.

@@ -108,7 +108,7 @@ static const char *on_bytes(struct file_copy *copy, const char *bytes, uint64_t 
 	return NULL;
 }
 
-// Gives the file its size, which may end with a hole, its time and its name.
+// Gives the file its size (as its last bytes may be a hole), its time and its name.
 static void end_file(struct file_copy *copy) {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, copy->mtime};
 	copy->in_file = false;

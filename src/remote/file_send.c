@@ -61,7 +61,7 @@ static void send_file(struct file_copy *copy, int dir, const char *name) {
 	send_entry(copy, FILE_REGULAR, &stat, name, strlen(name));
 }
 
-// Passes over a hole at the present offset. Returns how many bytes there are at most from there to the next hole.
+// Passes over a hole at the present offset. Returns how many bytes there are at most from the new offset to the next hole.
 static uint64_t find_data(struct file_copy *copy) {
 	if (copy->offset < copy->data_end) {
 		return copy->data_end - copy->offset;

@@ -49,7 +49,7 @@ static const char *on_item(struct file_talk *talk, const struct wire_frame *fram
 	const char *dir = strings_next(&at, end, 1), *name = strings_next(&at, end, 1), *temp = strings_next(&at, end, 1);
 	const struct file_location location = {.dir = dir, .name = name, .temp = temp};
 	if (frame->numbers[1] >= FILE_ITEMS || (talk->copy && !talk->copy->is_over) || (!temp && frame->numbers[1] != ITEM_LAST)) {
-		return "the dispatcher has sent an invalid item frame, or one before the file before is complete";
+		return "the dispatcher has sent an invalid item frame, or an item frame before the previous file was complete";
 	}
 	file_copy_free(talk->copy);
 	talk->copy = NULL;

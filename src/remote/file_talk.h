@@ -1,7 +1,7 @@
-// A conversation about files, on a connection that jobs use, too. The dispatcher names one item after the other (`item` frames), and says which is
-// the last. Both ends copy each item (file_copy.h), or the worker removes it.
+// A conversation about files, on a connection that jobs use, too. The dispatcher names one item after the other (`item` frames), and says when no
+// more come. Both ends copy each item (file_copy.h), or the worker removes it.
 //
-// Frames in, frames out, and files; no threads, no connection. The connection writes the number of the job into the frames.
+// Takes and makes frames, and reads and writes files; has no threads and no connection. channel_send_frames() writes the job's number into each.
 
 #pragma once
 

@@ -53,7 +53,7 @@ void slurm_add_pilot(struct buf *text, const char *name, unsigned cpus, const ch
 // Returns how many CPUs for each task the options for srun ask for (-c, --cpus-per-task); 0: they do not say.
 unsigned slurm_cpus(const char *options);
 
-// The parts of the name of a run's pilots, by which a later run finds those of one that was killed.
+// The parts of the name of a run's pilots. By such a name a later run finds the pilots of a killed run.
 struct slurm_run {
 	char host[64];             // letters, digits, '.' and '_'
 	uint64_t pid, start;       // the process of fairpar, and when it started, in the kernel's ticks

@@ -1,4 +1,4 @@
-// Reads GNU parallel's lists of machines, and makes the command line that starts a worker on one. See sshlogin.h.
+// Reads GNU parallel's lists of machines, and makes the command line that starts a worker on a machine. See sshlogin.h.
 
 #include "remote/sshlogin.h"
 
@@ -107,7 +107,7 @@ int sshlogins_apply_groups(struct sshlogins *list, const char *jobs, char **ret_
 	}
 	list->n = kept;
 	if (kept == 0 && nwanted > 0) {
-		return error_text(ret_error, "no machine of --sshlogin has a slot: 0 stands for the number of its CPUs");
+		return error_text(ret_error, "no machine of --sshlogin has a slot: 0/HOST says that the machine has 0 CPUs");
 	}
 	return kept > 0 || list->wanted.len == 0 ? 0 : error_text(ret_error, "no machine is in the group '%s' of --sshlogin", text_shows(list->wanted.data));
 }
@@ -173,12 +173,12 @@ static const char *read_user(const char **text, struct sshlogin *login) {
 
 // Returns the message for a character that no host name has.
 static const char *bad_name(char c, const struct sshlogin *login) {
-	return login->command ? "behind the last blank stands the host: letters, digits, '.', '_' and '-' make its name"
+	return login->command ? "the host stands behind the last blank; its name has only letters, digits, '.', '_' and '-'"
 	       : c == '/'     ? "'/' stands behind a number of CPUs, or behind @group, and in front of the host"
-	                      : "letters, digits, '.', '_' and '-' make the name of a host";
+	                      : "the name of a host has only letters, digits, '.', '_' and '-'";
 }
 
-// Reads HOST. *ret_is_bare: it is an IPv6 address without brackets, behind which a port may also follow '.' or 'p'.
+// Reads HOST. *ret_is_bare: HOST is an IPv6 address without brackets; a port behind it follows '.', 'p' or '#', as ':' is part of the address.
 static const char *read_host(const char **text, struct sshlogin *login, bool *ret_is_bare) {
 	if (**text == '-') {
 		return "a host that begins with '-' would be an option of ssh";
@@ -238,7 +238,7 @@ static const char *read_address(const char **text, struct sshlogin *login) {
 	error = error ? error : read_host(text, login, &is_bare);
 	error = error ? error : read_port(text, login, is_bare);
 	if (!error && login->command && (!*login->command || *login->command == '-')) {
-		error = "in front of the blank a command is missing";
+		error = "a command is missing in front of the blank";
 	}
 	return error;
 }
@@ -466,7 +466,7 @@ static const char get_copy[] =
 	"(umask 77; mkdir -p \"$c\" && [ -O \"$c/.\" ] && chmod 700 \"$c/.\") 2>/dev/null && i \"$c\" || "
 	"{ [ -O \"$XDG_RUNTIME_DIR\" ] && i \"$XDG_RUNTIME_DIR\"; } || i /tmp || i /var/tmp || i /dev/shm || "
 	"f \"there is no fairpar on this machine, and no copy can be put into $c, ${XDG_RUNTIME_DIR:+$XDG_RUNTIME_DIR, }/tmp, /var/tmp or /dev/shm: "
-	"these are full, or it cannot be written or executed there\"; "
+	"these are full, or a copy cannot be written or executed there\"; "
 	"echo; echo \"want $m $(uname -sm)\"; read -r b; p=\"$c/$n-${b% *}\"; "
 	"head -c \"${b#* }\" >\"$t/fairpar\" || f \"the copy that was sent cannot be written into ${t%/*}\"; "
 	"[ \"$(cksum <\"$t/fairpar\")\" = \"$b\" ] || f \"the copy that was sent has not come whole\"; "

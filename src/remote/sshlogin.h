@@ -54,7 +54,7 @@ typedef int sshlogin_reader(void *arg, const char *name, struct buf *ret_text, c
 // comments: from a # at the beginning of a line or behind a blank to the end of the line.
 int sshlogins_add(struct sshlogins *list, const char *text, bool is_file, sshlogin_reader *read, void *arg, char **ret_error) FP_NODISCARD;
 
-// Adds a machine of --launch, which `text` starts. `name`: its name; if the list has that already, nothing is added. NULL: the name is the text
+// Adds a machine of --launch, which `text` starts. `name`: its name; if a machine of the list has it, nothing is added. NULL: the name is the text
 // without {}, and the list may have it twice. `cpus`: as sshlogin.cpus. Returns 0, or -1 with *ret_error: the text does not hold {} once.
 int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) FP_NODISCARD;
 
@@ -79,7 +79,7 @@ struct sshlogin_worker {
 	const char *term_seq; // --term-seq, or NULL
 	const char *load;     // --load, or NULL
 	uint64_t memfree;     // --memfree, bytes, or 0
-	const char *memory;   // --memory, auto or none, or NULL
+	const char *memory;   // "auto" or "none", as --memory says; or NULL
 	const char *program;  // $FAIRPAR_REMOTE, the path of fairpar there ("~/…" is below the login directory), not empty; or NULL: with --launch it
 	                      // is `self`, else it is searched for
 	const char *self;     // path of this program

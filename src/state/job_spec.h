@@ -33,7 +33,7 @@ struct job_spec {
 	struct template *creates;    // path of the file that the job creates, relative to the job's directory; or NULL
 	struct interpreter by;       // what runs the commands; by.shell is owned
 	struct context *context;     // the directory, umask and so on of the jobs; a reference
-	char **env;                  // of the jobs, without the variables that are set for each; the array is owned
+	char **env;                  // of the jobs, without the variables that differ from job to job; the array is owned
 	size_t nenv;
 	struct buf strings;          // those strings of `env` that the spec owns
 	struct variable *vars;
@@ -46,12 +46,12 @@ struct job_spec {
 	enum output_kind output;
 };
 
-// Makes the spec of the command line's jobs; `names` are the columns. Takes ownership of `shell`. Returns 0, or -1 after a
+// Makes the spec of the command line's jobs; `names`: the names of the columns. Takes ownership of `shell`. Returns 0, or -1 after a
 // message; the caller calls job_spec_fini() in both cases.
 int job_spec_from_options(struct job_spec *ret_spec, const struct options *options, struct context *context, char *shell,
                         const struct names *names) FP_NODISCARD;
 
-// Makes a spec for jobs of a manifest's batch. `job`: of the batch, or of an entry of `commands`. `command`: NULL if each record is a command.
+// Makes a spec for jobs of a manifest's batch. `job`: keys of the batch, or of an entry of `commands`. `command`: NULL if each record is a command.
 // `templates`: replacement strings are expanded. Returns 0, or -1 after a message; the caller calls job_spec_fini() in both cases.
 int job_spec_from_job(struct job_spec *ret_spec, const struct run *run, const struct manifest_batch *batch,
                       const struct manifest_job *job, const char *command, bool templates) FP_NODISCARD;

@@ -69,7 +69,7 @@ struct job {
 	unsigned slot;                // number of the slot that it runs on, or ran on last
 	const struct sshlogin *login; // the machine of its latest attempt; NULL: the run has no other machines
 	struct hosts_tries tries;     // the machines of this step's earlier attempts
-	unsigned losses;              // how many attempts were lost with their machine, and are made again
+	unsigned losses;              // how many attempts were lost with their machine and made again
 	unsigned uncounted;           // of this step: how many attempts were lost or never sent, and do not count as attempts
 	uint64_t start;               // when the last attempt at its first step started, now_ns() time; 0 before
 	struct spool *spool;          // of all its output; NULL if it is ungrouped

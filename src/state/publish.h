@@ -47,7 +47,7 @@ void publish_begin(struct run *run);
 // Publishes the event that publish_lost() holds back to merge calls, and has buffered events written. From the event loop,
 // whenever it wakes.
 void publish_tick(struct run *run);
-// Returns how many slots the run has, by the event published last. To be called as publish_stats(), or by the only thread that publishes EVENT_SLOTS.
+// Returns how many slots the run has, by its events so far. For callers that may read publish_stats(), or the only publisher of EVENT_SLOTS.
 unsigned publish_slots_now(struct run *run);
 // Publishes EVENT_SLOTS: the run has `slots` slots now. `why`: the reason, in words.
 void publish_slots(struct run *run, unsigned slots, const char *why);
@@ -88,8 +88,8 @@ void publish_resumed(struct run *run);
 // Publishes EVENT_BATCH_END, if the batch has started. No other call for the batch may follow.
 void publish_batch_end(struct batch *batch);
 
-// Counts `jobs` jobs of the batch that never start: as skipped if the batch is skipped, else as cancelled. Publishes EVENT_LOST; calls for
-// the same batch one after the other make one event.
+// Counts `jobs` jobs of the batch that never start: as skipped if the batch is skipped, else as cancelled. Publishes EVENT_LOST; several
+// calls in a row for the same batch make one event.
 void publish_lost(struct batch *batch, uint64_t jobs);
 // Sets the reason, in words (copied), that publish_lost() and publish_batch_failure() give for this batch from now on.
 void publish_set_lost_reason(struct batch *batch, const char *why);
@@ -108,7 +108,7 @@ void publish_wait_end(struct run *run, const struct batch *batch, uint64_t numbe
 
 // Returns the members that identify, in events, the attempt of the job on this worker. The name of the batch is borrowed.
 struct event_job publish_identify(const struct worker_state *state, const struct job *job);
-// Resets state->stats for an attempt that begins on this worker. The first call for the attempt.
+// Resets state->stats for an attempt that begins on this worker. Of the calls for the attempt this must be the first.
 void publish_attempt_begin(struct worker_state *state);
 // Notes that the attempt has waited `ns` nanoseconds, for the reason `why`, before its process was started.
 void publish_note_wait(struct worker_state *state, enum event_why why, uint64_t ns);

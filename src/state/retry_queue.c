@@ -59,7 +59,7 @@ static void cut_off(struct retry_queue *retry_queue, struct job *job) {
 
 bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struct job *job, uint64_t due) {
 	struct run *run = job->batch->run;
-	if (!queue_ref(run->pool, queue)) { // needed, as only the running item has kept the queue open so far
+	if (!queue_ref(run->pool, queue)) { // the job's own reference: so far only the running item has kept the queue open
 		return false;
 	}
 	(void)batch_ref(job->batch);

@@ -35,7 +35,7 @@ struct run {
 	struct job_spec spec;                       // of the command line's jobs
 	struct job_spec *specs[1];
 	unsigned slots;                             // how many slots the run begins with
-	struct slots_bounds slots_bounds;           // the fewest and the most slots that it may have: equal if fixed; least 0: not known
+	struct slots_bounds slots_bounds;           // the fewest and the most slots that it may have; equal: the number is fixed; least 0: not known
 	bool slots_shared;                          // -j allows more slots than the pool, the outer run or make's jobserver has
 	unsigned long nofile;                       // the limit of descriptors
 	unsigned long job_fds;                      // descriptors left for jobs: `nofile` less one for each --batch NAME=FILE, whose file stays open
@@ -124,7 +124,7 @@ int terminal_fd(const struct run *run);
 // Whether this process is in the foreground of the terminal, so that it can give the foreground to the job.
 bool terminal_is_ours(const struct run *run);
 
-// Takes the foreground back from a job that has ended with `result`. If Ctrl-C has ended the job, it ends the run, too, as it does for a shell.
+// Takes the foreground back from a job that has ended with `result`. If Ctrl-C has ended the job, the run ends, too, as a shell script would.
 void terminal_take_back(struct run *run, const struct result *result);
 
 // For a job that has the terminal and waits for other jobs: terminal_lend() takes the foreground from the job, so that the other jobs may
@@ -132,8 +132,8 @@ void terminal_take_back(struct run *run, const struct result *result);
 void terminal_lend(struct run *run);
 void terminal_return(struct run *run, pid_t pid);
 
-// For the event loop, when a child may have been stopped: prints a note, once for each stop. If the user has stopped it (Ctrl-Z),
-// fairpar stops too; when fairpar is continued, so is the job.
+// For the event loop, when a child may have been stopped: prints a note, once for each stop. If Ctrl-Z has stopped the child,
+// fairpar stops, too; when fairpar is continued, so is the job.
 void terminal_note_stops(struct run *run);
 
 // ---- retry_queue.c: jobs that wait for the time of their next attempt, without a slot

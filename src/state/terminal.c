@@ -148,7 +148,7 @@ static const char *stop_cause(int signal) {
 	switch (signal) {
 	case SIGTTIN: return "it reads from the terminal and is not in the foreground";
 	case SIGTTOU: return "it changes the terminal and is not in the foreground";
-	case SIGTSTP: return "from the terminal";
+	case SIGTSTP: return "by a key on the terminal";
 	default: return "by a signal";
 	}
 }

@@ -94,7 +94,7 @@ static void test_lists(void) {
 	READS("0/a,2/a", "2s ||a|=a");
 	// one without CPUs has no slots by default
 	READS("0/a,b", "0s ||b|=b");
-	READS("@g/0/a,b,@g", "no machine of --sshlogin has a slot: 0 stands for the number of its CPUs");
+	READS("@g/0/a,b,@g", "no machine of --sshlogin has a slot: 0/HOST says that the machine has 0 CPUs");
 	READS("2/a,3/a,b", "3s ||a|=a\n0s ||b|=b");
 	READS("a,u@a,a:22", "0s ||a|=a\n0s |u|a|=u@a\n0s ||a|22=a:22");
 }
@@ -131,14 +131,14 @@ static void test_refused(void) {
 	READS("/a", "--sshlogin '/a': '/' stands behind a number of CPUs, or behind @group, and in front of the host");
 	READS("a/", "--sshlogin 'a/': '/' stands behind a number of CPUs, or behind @group, and in front of the host");
 	READS("4/", "--sshlogin '4/': the name of the host is missing");
-	READS("a;touch /b", "--sshlogin 'a;touch /b': behind the last blank stands the host: letters, digits, '.', '_' and '-' make its name");
+	READS("a;touch /b", "--sshlogin 'a;touch /b': the host stands behind the last blank; its name has only letters, digits, '.', '_' and '-'");
 	READS("u:secret@x", "--sshlogin 'u:secret@x': a password cannot be given here: use ssh-agent or ssh-copy-id");
 	READS("u@", "--sshlogin 'u@': the name of the host is missing");
-	READS("-x -y host", "--sshlogin '-x -y host': in front of the blank a command is missing");
+	READS("-x -y host", "--sshlogin '-x -y host': a command is missing in front of the blank");
 	READS("host:ssh", "--sshlogin 'host:ssh': a port is a number from 1 to 65535");
 	READS("host:0", "--sshlogin 'host:0': a port is a number from 1 to 65535");
 	READS("host:70000", "--sshlogin 'host:70000': a port is a number from 1 to 65535");
-	READS("a;b", "--sshlogin 'a;b': letters, digits, '.', '_' and '-' make the name of a host");
+	READS("a;b", "--sshlogin 'a;b': the name of a host has only letters, digits, '.', '_' and '-'");
 	READS("ssh :", "--sshlogin 'ssh :': this machine needs no ssh");
 }
 

@@ -16,7 +16,7 @@
 //   slots/       slots_parse()      how many jobs run at once (auto_slots.c: with -j auto); semaphores; pools (lease.c decides, server.c
 //                                   serves, client.c asks); make's jobserver
 //   process/     child_run()        one child from start to end; contexts, signals, guardian, cgroups; descendants (proctree.c), memory (memory.c)
-//   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c: the library that does it in the shell)
+//   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c: the library in the shell that clones it)
 //   remote/      channel_send()     the protocol of the connection to a worker on another machine, without its reads and writes: frames (frames.def);
 //                                   sshlogin.c: the machines, and the command that starts a worker there. To add a launcher for machines that share
 //                                   this machine's files and environment (SSHLOGIN_LAUNCH), write a file like slurm.c, which makes the command, and
@@ -74,7 +74,7 @@
 //     setup.c             puts a run together; has the functions that its pool and its writer call back
 //     dag.c               a manifest's batches: which wait, which run, which are skipped
 //     limits.c            how many jobs at once the limits of descriptors and processes allow
-//     control.c           answers requests to the run: --status (control_status.c), --add
+//     control.c           answers requests to the run: --status (control_status.c), --add, --wait, --cancel
 //   modes/       sem_run()          the modes in which fairpar does not run jobs from items:
 //     show_mode.c         what is shown without a run: --check, --list, --from-log
 //     sem_mode.c, pool_mode.c        one command that waits for a semaphore, or for a slot of a pool

@@ -79,7 +79,7 @@ static int check_rules(const struct options *o) {
 		}
 	}
 	return !o->batch || !o->batch_by ? 0
-		: diag_error("--batch %s cannot be combined with --batch-by: each names the batch of the same items", text_shows(o->batch));
+		: diag_error("--batch %s cannot be combined with --batch-by: both name the batch of the same items", text_shows(o->batch));
 }
 
 // ---- rules that the table cannot express ----

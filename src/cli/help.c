@@ -22,8 +22,8 @@ static const char examples[] =
 	"                                             and a batch for each directory\n";
 
 static const char sources[] =
-	"  ::: ITEM ... :::: FILE ... items, and files of items; several are multiplied\n"
-	"  {} {.} {/} {//} {/.}       for a/b.c: a/b.c  a/b  b.c  a  b; default: {} last\n";
+	"  ::: ITEM ... :::: FILE ... items, files of items; several: all combinations\n"
+	"  {} {.} {/} {//} {/.}       for a/b.c: a/b.c  a/b  b.c  a  b; if none: {} last\n";
 
 static const char more_sources[] =
 	"  :::+ ITEM ...              items that are paired with the source before;\n"

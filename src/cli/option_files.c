@@ -102,7 +102,7 @@ static bool clashes(const struct named_file *a, const struct named_file *b) {
 	}
 	const struct named_file *read = a->read_as ? a : b, *written = a->read_as ? b : a;
 	if (read->fd == STDOUT_FILENO && (written->fd >= 0 || is_whole(written))) {
-		return false; // `read` is stdout, which may be written: --log fd:N shares its offset, and a trace or report may call it /dev/stdout, not "-"
+		return false; // `read` is stdout, to which options may write: --log fd:N shares its offset, and a trace or report may be the file /dev/stdout
 	}
 	bool is_next = read->read_as && read->option == OPT_ETA && written->option == OPT_LOG; // --eta reads the file before --log empties it
 	return !is_next && is_same_file(a, b);

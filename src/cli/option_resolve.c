@@ -126,7 +126,7 @@ static int resolve_items(struct options *o) {
 }
 
 // Sets the template of `--workdir ...`, which has the replacement string {#}: a new directory for each job, in the place that GNU
-// parallel uses. The directories are not removed.
+// parallel uses. The directories stay, but --cleanup removes those on other machines.
 static int resolve_workdir(struct options *o) {
 	char host[HOST_NAME_MAX + 1];
 	const char *home = getenv("HOME");

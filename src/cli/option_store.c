@@ -19,7 +19,7 @@ enum value_kind {
 	KIND_GIVEN, KIND_SET, KIND_TEXT, KIND_LIST, KIND_NUMBER, KIND_COUNT, KIND_SIZE, KIND_TIME, KIND_CHOICE, KIND_SETTING, KIND_CALL,
 };
 
-// The column VALUE of options.def.
+// What the column VALUE of options.def says about an option.
 struct value_info {
 	enum value_kind kind;
 	size_t at, size;         // the field: its offset in struct options, and its bytes

@@ -82,7 +82,7 @@ bool option_is_name(const char *name, size_t len, enum option_id *ret_id) {
 	return find_name(name, len, /* in_spellings */ false, ret_id);
 }
 
-// Finds the option of GNU parallel (which fairpar may lack) with a name that begins with `name`; of several such options, lists those of fairpar.
+// Finds the option of GNU parallel (which fairpar may lack) with a name that begins with `name`; of several such options, lists those that fairpar has.
 static enum option_match find_by_prefix(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
                                         const char **ret_suggestion) {
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;

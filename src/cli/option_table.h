@@ -66,9 +66,9 @@ enum option_match {
 	MATCH_NONE,
 };
 
-// Finds the option that the long name `name` (`len` bytes, without the dashes) means. `name` is a full name of fairpar's; or, for an option of
-// GNU parallel, another name that GNU parallel has for it, or a prefix that only one option of GNU parallel has. A prefix of a name that only
-// fairpar has is no match, so that a new option can never break a script. For an unknown name, *ret_suggestion is that of option_suggest().
+// Finds the option that the long name `name` (`len` bytes, without the dashes) means. `name` is a full name that fairpar has; or, for an option that
+// GNU parallel has, too, another name of the option there, or a prefix that only one option of GNU parallel has. A prefix of a name that only
+// fairpar has is no match, so that a new option can never break a script. For an unknown name, *ret_suggestion is set by option_suggest().
 enum option_match option_find_long(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
                                    const char **ret_suggestion);
 
@@ -82,6 +82,6 @@ bool option_is_long_name(const char *word, size_t len, enum option_id *ret_id);
 // Finds the option of that letter: MATCH_OPTION with *ret_id, MATCH_NONE, or MATCH_FOREIGN with what to do instead (static).
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
 
-// For a name that no option has, sets *ret_suggestion (static) to an option that may be meant: another program calls the option by this
-// name, the option's own name begins with this name, or this name is most similar to it. Returns false, with *ret_suggestion NULL, if it finds none.
+// For a name that no option has, sets *ret_suggestion (static) to an option that may be meant: another program calls the option by this name, or the
+// option's own name begins with this name, or is the most similar to it. Returns false, with *ret_suggestion NULL, if there is no such option.
 bool option_suggest(const char *name, size_t len, const char **ret_suggestion);

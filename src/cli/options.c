@@ -69,7 +69,7 @@ static int read_name(struct parser *parser, const char *word) {
 	if (!value && (way == VALUE_ALWAYS || way == VALUE_MAY_FOLLOW)) {
 		return read_value(parser, way == VALUE_ALWAYS);
 	}
-	if (!value && parser->id == OPT_MAX_LINES) { // the next word may be its number, as with -l and in GNU parallel
+	if (!value && parser->id == OPT_MAX_LINES) { // the next word may be the number of the option, as with -l and in GNU parallel
 		read_number(parser, "");
 	}
 	return 0;

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 enum mode {
-	MODE_RUN,   // the command, or the manifest if there is one
+	MODE_RUN,   // jobs of the command line, or of the manifest if there is one: run_all()
 	MODE_SEM,   // a command that waits for a semaphore: sem_run()
 	MODE_POOL,  // --single, a command in a pool; or --pool --status, a list of what runs in the pool: pool_run()
 	MODE_WORKER,// --worker: worker_run()
@@ -47,14 +47,14 @@ struct semaphore_options {
 	bool is_on;                      // an option about semaphores, except --wait, is given; or fairpar is called sem
 	bool foreground;                 // --fg
 	bool waits;                      // --wait: there is no command
-	bool gives_up;                   // after the timeout it gives up waiting; false: it takes the semaphore by force
+	bool gives_up;                   // after the timeout fairpar gives up waiting; false: fairpar takes the semaphore by force
 	uint64_t timeout;                // nanoseconds, 0: none
 	const char *name;                // --id
 	const char *input;               // FILE that is the command's standard input, or NULL: fairpar's own
 	char *line;                      // the command
 };
 
-// A pool of slots.
+// The options about a pool of slots.
 enum { MOST_POOL_SLOTS = 4096 };
 struct pool_options {
 	const char *name;                // --pool or $FAIRPAR_POOL; or NULL
@@ -74,7 +74,7 @@ struct pool_options {
 // A request to a run in progress. The words behind the option are in options.command.
 struct control_options {
 	const char *run;                 // --run, or NULL
-	enum option_id request;          // OPT_ADD, OPT_WAIT, OPT_WAIT_ANY, OPT_CANCEL, OPT_STATUS; or NOPTIONS: there is none
+	enum option_id request;          // OPT_ADD, OPT_WAIT, OPT_WAIT_ANY, OPT_CANCEL, OPT_STATUS; or NOPTIONS: there is no request
 };
 
 // What is shown while the run goes on.
@@ -107,7 +107,7 @@ enum resume_kind {
 	RESUME_RETRY,                    // --retry-failed: the commands come from the log
 };
 
-// How many records go into one job. The limits of a pack follow from this: template/packs.h.
+// How many records go into one job. The records of one job are a pack, whose limits follow from this: template/packs.h.
 struct packing {
 	bool on;             // a job may have several records, or none
 	bool spreads;        // -X, -m: the last records are spread over the slots
@@ -155,7 +155,7 @@ struct options {
 	                                 // is a tab if there is a header and no --colsep, and trim is TRIM_BOTH with --colsep and no --trim
 	const char *arg_sep, *arg_file_sep; // used in place of ::: and ::::
 	const char *colsep_given;        // --colsep as given, or NULL
-	bool header_files;               // --header 0: sources have the names of their files
+	bool header_files;               // --header 0: sources are named after their files
 	bool shuffle;
 	struct packing packing;
 	const char *batch;               // --batch NAME, or NULL
@@ -211,7 +211,7 @@ struct options {
 	size_t nenv;
 
 	// other machines
-	struct sshlogins hosts;          // -S, --sshloginfile, --launch: resolved; none, or only ":": all jobs run here
+	struct sshlogins hosts;          // the machines of -S, --sshloginfile, --launch and --slurm; none, or only ":": all jobs run on this machine
 	bool machines_are_known;         // the machines that a manifest names are in `hosts` now
 	struct host_sources *host_sources; // the options and files that name machines over ssh: see options_hosts_changed(); or NULL
 	const char *ssh;                 // --ssh, or NULL
@@ -296,7 +296,7 @@ int option_files_check(const struct options *options, const char *name, const ch
 bool option_env_has(const struct options *options, const char *variable);
 
 // options_hosts_have_file() returns whether a regular file was read for -S or --sshloginfile, options_hosts_changed() whether
-// such a file has changed since its last call. options_hosts_changed() and options_hosts_read() are for one thread at a time.
+// such a file has changed since the last call of options_hosts_changed(). This function and options_hosts_read() are for one thread at a time.
 bool options_hosts_have_file(const struct options *options);
 bool options_hosts_changed(const struct options *options);
 

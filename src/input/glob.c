@@ -157,7 +157,7 @@ static int walk_directories(struct glob_walk *walk, size_t i) {
 	++walk->depth;
 	struct dirent **entries;
 	int n = read_entries(walk, &entries), result = n < 0 ? -1 : 0;
-	if (result == 0) { // ** is never the last component, and add_component() makes one of two ** in a row
+	if (result == 0) { // ** is never the last component, and add_component() keeps only one of several ** in a row
 		bool is_pattern = walk->components[i + 1].kind == PATTERN;
 		result = is_pattern ? match_entries(walk, i + 1, entries, n) : walk_from(walk, i + 1);
 	}

@@ -311,7 +311,7 @@ static enum input_status next_joined(struct input *input, struct source *source,
 	enum input_status status;
 	while ((status = lines_next(&source->lines, ret_line, &input->error)) == INPUT_RECORD) {
 		size_t len = ret_line->len;
-		bool goes_on = len > 0 ? text_is_space(ret_line->text[len - 1]) : source->joint.is_open; // an empty line continues if the line before did
+		bool goes_on = len > 0 ? text_is_space(ret_line->text[len - 1]) : source->joint.is_open; // an empty line that is joined to the line before goes on
 		if (joint_add(&source->joint, ret_line, "", goes_on && !ret_line->bad)) {
 			return status;
 		}

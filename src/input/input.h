@@ -39,7 +39,7 @@ struct input_config {
 	bool skip_blank;           // records that are empty or all blanks are left out
 	bool skip_first;           // the first line of the first source is left out
 	bool joins;                // -L: a line that ends with a blank is joined with the next line
-	bool link;                 // --link: record n has item n of each source; a shorter source starts again
+	bool link;                 // --link: record n has item n of each source; a shorter source starts again at its first item
 	enum input_trim trim;      // which blanks around arguments are removed; GNU parallel's default with --colsep is TRIM_BOTH
 };
 
@@ -62,14 +62,14 @@ enum input_status {
 	INPUT_BAD,      // *ret_record cannot be an item, and *ret_error says why: a NUL inside, too long, malformed CSV
 	INPUT_WAIT,     // there are no bytes yet: poll input_fd() for input, then call again
 	INPUT_END,      // there are no more records
-	INPUT_ERROR,    // reading failed, and *ret_error says why; the records before are good; the next call returns INPUT_END
+	INPUT_ERROR,    // reading failed, and *ret_error says why; the records returned before are good; the next call returns INPUT_END
 };
 
 // Reads the next record. Polls before it reads, so that it does not block on a pipe, a FIFO or a terminal. *ret_record and
 // *ret_error are borrowed until the next call.
 enum input_status input_next(struct input *input, struct record *ret_record, const char **ret_error);
 
-// Makes input_next() return all complete lines that it has read as one record of at most `most` bytes, each line an argument.
+// Makes input_next() return all complete lines that it has read as one record of at most `most` bytes: each line is an argument.
 // Returns false if the input cannot do so because its lines are split, skipped, joined or combined: each line then stays a record.
 bool input_join_records(struct input *input, size_t most);
 

@@ -29,14 +29,14 @@ struct line_buffer {
 	bool may_hold_nul; // a NUL that is no delimiter is somewhere in the buffer
 	char *data;        // `cap` bytes and one more, for the NUL behind a last line without its delimiter
 	size_t cap, start, end;
-	size_t searched;   // bytes from `start` that hold no delimiter
+	size_t searched;   // how many bytes from `start` on were searched, and hold no delimiter
 };
 
 #define LINE_BUFFER_INIT(delimiter) {(delimiter), NULL, false, false, false, NULL, 0, 0, 0, 0}
 void line_buffer_fini(struct line_buffer *buffer);
 
 // Adds a copy of the bytes. The caller takes all complete lines before it adds more bytes: then each byte is searched for the
-// delimiter only once, and the memory is at most LINE_BUFFER_MAX and the bytes added at once.
+// delimiter only once, and the memory is at most LINE_BUFFER_MAX plus the bytes added at once.
 void line_buffer_add(struct line_buffer *buffer, const char *mem, size_t len);
 
 // Reads bytes from the descriptor and adds them; sets `ended` at the end of file. Returns as read(2), but tries again after EINTR.

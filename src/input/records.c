@@ -26,7 +26,7 @@ struct block_splitter {
 	regex_t regexes[KINDS];    // if `regexp`: used in place of `texts`
 	size_t nregexes;           // how many of `regexes` are compiled
 	uint64_t records, lines;
-	bool begun;                // -N with regexp: the first block was looked for; only the first block may hold bytes in front of the first record
+	bool begun;                // -N with regexp: the first block was looked for; only that block may hold bytes in front of its first record
 	struct buf scratch;        // the bytes that regexec() searches, as a string
 };
 
@@ -237,7 +237,7 @@ static size_t regex_start(struct block_splitter *splitter, const char *bytes, si
 	return match(splitter, &splitter->regexes[START], 0, &found) && found.start == 0 ? found.end : SIZE_MAX;
 }
 
-// Returns the end of the first `records` records, or 0. If the stream does not begin with a record, the bytes before it are a block.
+// Returns the end of the first `records` records, or 0. If the stream does not begin with a record, the bytes before the first record are a block.
 static size_t regex_cut_records(struct block_splitter *splitter, const char *bytes, size_t len) {
 	size_t at = 0, begins = regex_start(splitter, bytes, len, 0);
 	bool is_first = !splitter->begun;

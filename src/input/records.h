@@ -43,8 +43,8 @@ size_t block_splitter_cut(struct block_splitter *splitter, const char *bytes, si
 // the bytes. Returns how many bytes the next round looks at.
 size_t block_splitter_grow(struct block_splitter *splitter);
 
-// Returns the offset of the first border in the bytes, or SIZE_MAX if they hold no border. With config.regexp: of the last border,
-// as in GNU parallel. For the parts of a file (--pipe-part).
+// Returns the offset of the first border in the bytes (with config.regexp, of the last border, as in GNU parallel), or SIZE_MAX if the
+// bytes hold no border. For the parts of a file (--pipe-part).
 size_t block_splitter_find(struct block_splitter *splitter, const char *bytes, size_t len);
 
 // Returns true if a record may end behind any byte, since neither --recstart nor --recend is set.

@@ -39,7 +39,7 @@ enum event_role {
 	ROLE_JOB,           // an item's command, or a step of its `then`
 	ROLE_ON_FAILURE,
 	ROLE_FINALLY,
-	ROLE_LISTING,       // the command of args_from
+	ROLE_LISTING,       // to list the items of a batch (args_from of a manifest)
 };
 
 // Where the worker found the job's item: the same values as enum work_source of engine/pool.h.
@@ -66,7 +66,7 @@ enum event_why {
 enum { EVENT_WORTH_A_REASON = 1000000 }; // nanoseconds: if a job was queued for at least so long, event_job_start.why says why
 
 struct event_run_start {
-	const char *run;        // ULID: 26 characters
+	const char *run;        // the ID of the run, a ULID: 26 characters
 	const char *version;
 	const char *host;
 	const char *cwd;
@@ -92,7 +92,7 @@ struct event_batch {
 	int64_t jobs;           // how many jobs the batch has; -1: not known
 };
 
-// Which attempt of which job.
+// Says which attempt of which job an event, or a command, belongs to.
 struct event_job {
 	const char *batch;
 	uint64_t number;        // number of the job within its batch, as in "BATCH#number"
@@ -100,7 +100,7 @@ struct event_job {
 	enum event_role role;
 	unsigned step;          // 0: the command; n: the nth of `then`
 	unsigned attempt;       // number of the attempt at the step, from 1
-	unsigned slot;          // from 1; a long-running job has a number above the run's slots; 0: none, as the job is up to date
+	unsigned slot;          // from 1; a long-running job has a number above the run's slots; 0: no attempt began, for example as the job is up to date
 	const char *host;       // the machine that the job runs on; NULL: this machine
 };
 
@@ -109,11 +109,11 @@ struct event_job_start {
 	unsigned nslots;        // slots that the attempt takes
 	int pid;                // 0: not started
 	enum event_source source;
-	double lag;             // what the job's batch was owed at this start, in turns or seconds; see --trace-service
+	double lag;             // how far the job's batch was behind its share at this start, in turns or seconds; see --trace-service
 	uint64_t queued;        // nanoseconds that the attempt was queued before its start
 	enum event_why why;     // what the job last waited for, if it was queued for EVENT_WORTH_A_REASON or longer
 	uint64_t from;          // event_job.seq of the job whose output held this job's item; 0: the item was no output of a job
-	const char *warm;       // with --warm: "yes", or "no, " and why not; or NULL
+	const char *warm;       // with --warm: "yes" if the shell is a clone, or "no, " and why the shell was executed; or NULL
 	const char *command;    // the command as people read it
 	size_t command_len;
 	const char *args;       // `nargs` strings one after the other
@@ -127,7 +127,7 @@ struct event_job_end {
 	unsigned nslots;        // slots that the attempt took; from a log: as in the attempt's job_start, or 1 if the log has no job_start
 	enum event_source source; // where the item was found; from a log: as in the attempt's job_start, or FROM_QUEUE if the log has none
 	enum event_next next;
-	uint64_t items;         // items of the attempt: 1, or more with --pack=auto; each counts as a job
+	uint64_t items;         // items of the attempt: 1, or more with --pack=auto; each item counts as a job
 	bool up_to_date;        // the file that the job creates was there already: nothing was run
 	bool allowed;           // the failure of the job is allowed (allow_failure)
 	uint64_t out_bytes, err_bytes; // bytes of the job's output so far
@@ -162,11 +162,11 @@ struct event_wait {
 };
 
 struct event_lent {
-	struct event_job id;    // the attempt whose process has started the nested run; id.slot is the slot that was lent
+	struct event_job id;    // the attempt whose process has started a fairpar, the nested run; id.slot is the slot that was lent
 	const char *to;         // the command line of the nested run
 	int pid;                // the process ID of the nested run
 	unsigned depth;         // 1: the nested run is in the job; 2: it is in a job of a run in the job; and so on
-	bool own;               // the nested run took no further slot: it got the slot of the attempt, or of the run above
+	bool own;               // the nested run took no further slot: it got the slot of the attempt, or of the nested run in whose job it runs
 	uint64_t start, end;    // now_ns() time
 };
 
@@ -195,7 +195,7 @@ struct event_dispatch {
 struct event_run_end {
 	struct job_counts counts; // includes jobs that are up to date (in ok), and jobs whose failure is allowed (in failed)
 	uint64_t allowed, up_to_date, resumed; // `allowed` is a part of counts.failed, `up_to_date` of counts.ok; `resumed` jobs are not in `counts`
-	bool unread;            // the input was not read to its end; the jobs that it would have had are not in counts.cancelled
+	bool unread;            // the input was not read to its end; the jobs of the unread part are not in counts.cancelled
 	uint64_t slot_time;     // the sum of stats_batch.slot_time over all batches; from a log: 0
 	int exit_status;
 	int signal;             // the signal that ended the run, or 0

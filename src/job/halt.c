@@ -5,12 +5,12 @@
 //	--halt                   jobs       GNU parallel   here
 //	now,fail=1               0 7 5      7              7: the code of the job that met the rule
 //	soon,fail=2, -j4         1 1 1 1    2              4: the number of jobs that have failed at the end of the run
-//	now,fail=10%             7 6 0      34             34: after one job; the percentage that failed, rounded up
-//	now,fail=50%             0 7        7              50: GNU parallel turns the percentage into one job, and exits with its code
+//	now,fail=10%             7 6 0      34             34: stops after one of three jobs; the percentage of failed jobs, rounded up
+//	now,fail=50%             0 7        7              50: GNU parallel turns the percentage into one job, and exits with the code of that job
 //	now,success=1            7 6 0 0    0              0
-//	now,success=3            7 6 0 0    2              2: not met
+//	now,success=3            7 6 0 0    2              2: the rule was not met; two jobs failed
 //	soon,done=2              0 0 4 3    101            0: in GNU parallel the minimum of an undefined number and 101 is 101
-//	soon,done=1              7 5        7              1: GNU parallel's manual gives the job's code for fail=1 alone
+//	soon,done=1              7 5        7              1: by GNU parallel's manual only fail=1 gives the code of the job
 //	now,fail=0, fail=0%      0 7 5      0              refused: such a rule would be met before the first job
 //
 // GNU parallel's manuals of 2015 ask for a minimum of 3 jobs before a percentage counts; GNU parallel 20221122 and its manual do not.

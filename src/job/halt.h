@@ -28,21 +28,21 @@ struct tally {
 	bool total_is_final;       // all input was read
 	struct result first;       // the first job that failed; valid if a job has failed
 	int max_code;              // the greatest result_code() of a failure
-	int xargs_code;            // the status (124 to 127) with which xargs would have stopped at the first job that makes it stop; or 0
+	int xargs_code;            // the status (124 to 127) with which xargs would have stopped at the first job that makes xargs stop; or 0
 };
 
 // Adds one ended job to the counts. `total` and `total_is_final` stay: the reader of the input sets them.
 void tally_add(struct tally *tally, const struct result *result);
 
-// Returns true if, by the jobs counted so far, the rule says stop. A percentage is a part of all jobs, so the rule is not
+// Returns true if the jobs counted so far meet the rule. A percentage is a part of all jobs, so a rule with a percentage is not
 // met before total_is_final: for such a rule the caller reads all input ahead (as GNU parallel does), and asks again when
 // the total is final. There is no minimum number of jobs; see halt.c.
 bool halt_is_met(const struct halt *halt, const struct tally *tally);
 
 enum exit_scheme { EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY };
 
-// Returns the exit status of a run that was not interrupted (docs/design.md, "Decisions"). `halted`: the rule was met, by the job
-// `halted_by` (else NULL). The status is 0 if a rule on success was met. Otherwise it is 0 only if no job failed, and either no
-// job was cancelled or skipped and all input was read, or a rule on done was met.
+// Returns the exit status of a run that was not interrupted (docs/design.md, "Decisions"). `halted`: the rule was met; `halted_by`: the
+// job that met the rule, or NULL. The status is 0 in three cases only: a rule on success was met; a rule on done was met, and no job
+// failed; all input was read, and no job failed, was cancelled or was skipped.
 int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct halt *halt, bool halted,
                 const struct result *halted_by);

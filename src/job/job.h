@@ -20,7 +20,7 @@ enum outcome {
 
 extern const char *const outcome_names[OUTCOME_SKIPPED + 1];
 
-// True for a failed job; one that was cancelled or skipped has not failed.
+// True for a failed job; a job that was cancelled or skipped has not failed.
 static inline bool outcome_is_failure(enum outcome outcome) {
 	return outcome != OUTCOME_OK && outcome != OUTCOME_CANCELLED && outcome != OUTCOME_SKIPPED;
 }
@@ -29,7 +29,7 @@ static inline bool outcome_is_failure(enum outcome outcome) {
 struct job_counts {
 	uint64_t ok;
 	uint64_t failed;    // jobs for which outcome_is_failure() is true
-	uint64_t cancelled; // cut off, or never started
+	uint64_t cancelled; // jobs that fairpar ended early, or that never started
 	uint64_t skipped;
 };
 

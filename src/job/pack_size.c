@@ -1,9 +1,9 @@
 // How many items go into one process, by the time that items have taken so far (--pack=auto). No function here reads a clock.
 //
-// The time of an item is estimated as the time of all processes divided by the number of their items. So it includes the
-// start of a process, whose part falls as a process has more items, and the size settles where a process takes 200 ms.
-// Each process halves the weight of the earlier ones: a change of the items' cost shows after a few processes, while one
-// slow item among the many of its process changes little.
+// The time of an item is estimated as the time of all processes divided by the number of their items. So the estimate includes a
+// part of the start of a process. This part falls as a process gets more items, and the number of items settles where a process takes
+// 200 ms. Each process halves the weight of the earlier processes: a change of the items' cost shows after a few processes, while one
+// slow item among the many items of a process changes little.
 //
 // At the end each process takes a share of the items that are left: with S slots 1/S of these items, rounded up. So processes become smaller and
 // smaller, and a slow process does not delay the end: the other processes take the items that are left (guided self-scheduling: Polychronopoulos and

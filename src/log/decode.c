@@ -286,7 +286,7 @@ static uint32_t get_list(struct log_reader *reader, const char *key) {
 	return (uint32_t)list->len;
 }
 
-// Returns the number behind the batch's name: 3 for "BATCH#3"; 0 for a job that is no item.
+// Returns the number behind the batch's name: 3 for "BATCH#3"; 0 if there is no number.
 static uint64_t get_job(struct log_reader *reader, const char *key) {
 	const char *job = get_text(reader, key), *mark = job ? strrchr(job, '#') : NULL;
 	uint64_t number = 0;
@@ -413,7 +413,7 @@ static void read_event(struct log_reader *reader, const char *name, uint64_t at)
 		return;
 	}
 	if (!reader->has_start && kind != EVENT_RUN_START && reader->ndamaged > 0) {
-		struct event start = {.kind = EVENT_RUN_START, .at = TIME_BASE, .u.run_start = {.run = ""}}; // the first line is damaged
+		struct event start = {.kind = EVENT_RUN_START, .at = TIME_BASE, .u.run_start = {.run = ""}}; // the line of EVENT_RUN_START is damaged
 		reader->has_start = true;
 		reader->fn(reader->arg, &start);
 	}

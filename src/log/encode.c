@@ -75,8 +75,8 @@ static void add_job(struct buf *buf, const struct event_field *field, const char
 	add_string(buf, field, name.data, name.len);
 }
 
-// Adds the list of `n` strings; with `exact` those that are not UTF-8 as base64, and null for the others. Returns whether all are
-// UTF-8.
+// Adds a list of the `n` strings as text. With `exact` adds a list with base64 for each string that is not UTF-8, and null for each other
+// string. Returns whether all strings are UTF-8.
 static bool add_elements(struct buf *buf, const char *text, uint32_t n, bool exact) {
 	bool all = true;
 	buf_addc(buf, '[');

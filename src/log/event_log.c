@@ -72,7 +72,7 @@ static void write_added(struct event_log *log) {
 		take_added(log);
 		mutex_unlock(&log->lock);
 		if (error) {
-			// once a line is lost, no later one is written
+			// once a line is lost, no later line is written
 		} else if (log->config.fd < 0) {
 			log->config.put(log->config.arg, log->written.data, log->written.len);
 		} else if (write_all(log->config.fd, log->written.data, log->written.len) != 0) {
@@ -218,7 +218,7 @@ void event_log_on_event(void *arg, const struct event *event) {
 static void flush(struct event_log *log, bool may_wait) {
 	if (log->has_thread) {
 		if (write_limit() != TIME_NEVER) {
-			cond_broadcast(&log->change); // wakes the threads that wait for the reader, as they may not know of this limit
+			cond_broadcast(&log->change); // wakes the threads that wait for the reader, as they may not know of the write limit yet
 		}
 		wake_thread(log, may_wait);
 	} else {

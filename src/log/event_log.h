@@ -32,7 +32,7 @@ void event_encode(struct buf *buf, const struct event *event, uint64_t base);
 // Begins a log. Returns NULL with errno if it needs a thread and none can be started: the descriptor is not closed then.
 struct event_log *event_log_open(const struct event_log_config *config);
 
-// Opens the file of a log, or a joblog, for appending and, if it is a regular file, for reading. Creates a missing file, and
+// Opens the file of an event log or of a joblog for appending and, if it is a regular file, for reading. Creates a missing file, and
 // empties an existing file unless `keeps`. Waits for the reader of a FIFO. Returns the descriptor, or -1 with errno.
 int log_create(const char *path, bool keeps) FP_NODISCARD;
 

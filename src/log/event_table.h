@@ -12,7 +12,7 @@ enum {
 	NO_WHY = WHY_HOST + 1,     // a reason that this version does not know
 };
 
-// Each row says: the C type of the member that holds a value; and, behind the colon, the value in JSON. "As it is": JSON has the member's own value.
+// Each line says the C type of the member that holds the value and, behind the colon, the value in JSON ("as it is": the member's own value).
 enum field_type {
 	FIELD_NUMBER,     // any integer or enum: as it is; a line with a number above DETAIL is damaged
 	FIELD_INTEGER,    // int32_t: as it is; never read back
@@ -32,7 +32,7 @@ enum field_type {
 	FIELD_STRINGS,    // const char *: an array of strings, one after the other; the uint32_t in DETAIL is their number
 };
 
-// When a key is written, and what a line without the key means. The comment at the top of log/events.def explains the values (WRITTEN).
+// When a key is written, and what a line without the key means. The comment at the top of log/events.def explains WRITTEN, and DETAIL.
 enum field_written { FIELD_ALWAYS, FIELD_REQUIRED, FIELD_UNREAD, FIELD_OR_NULL, FIELD_OPTIONAL, FIELD_IF_WAITED };
 
 // A key of an event.
@@ -78,7 +78,7 @@ struct event_layout {
 	size_t n;
 };
 
-// For rows of type NAME: the names of the numbers from 0, in an array for each list that a row gives in NAMES().
+// For rows of type NAME: the arrays that a row may give in NAMES(). Each has the names of the numbers from 0 on.
 extern const char *const event_roles[ROLE_LISTING + 1], *const event_sources[FROM_BACKFILL + 1], *const event_whys[NO_WHY],
 	*const event_nexts[NEXT_STEP + 1], *const event_fairness[2], *const event_streams[3];
 

@@ -18,7 +18,7 @@ struct joblog_row {
 	uint64_t seq;
 	const struct result *result;
 	uint64_t start;         // now_ns() time: the start of the last attempt of the job's first step
-	uint64_t sent;          // bytes of the job's block
+	uint64_t sent;          // with --pipe: bytes of the block that the job got; else 0
 	uint64_t received;      // bytes of the job's output
 	const char *command;
 	size_t command_len;
@@ -34,8 +34,8 @@ double joblog_wall_seconds(uint64_t at);
 // The column JobRuntime, in seconds.
 double joblog_runtime(const struct joblog_row *row);
 
-// Appends the columns in front of the command, each with the separator behind it; JobRuntime in at least `runtime_width`
-// columns.
+// Appends all columns except the command, each with the separator behind it. JobRuntime is padded with blanks to `runtime_width`
+// characters.
 void joblog_add_numbers(struct buf *buf, const struct joblog_row *row, char separator, int runtime_width);
 
 // Appends the row as text, with its newline.
@@ -48,7 +48,7 @@ void joblog_format(const struct joblog_row *row, struct buf *buf);
 enum table_kind { TABLE_CSV, TABLE_TSV, TABLE_JSON };
 
 // Appends the first line of a table of that kind, for `ncolumns` columns of arguments: the first `nnames` have these names,
-// each further one is called V and its number. Appends nothing for JSON.
+// each further column is called V and its number, such as V3. Appends nothing for JSON.
 void table_add_header(struct buf *buf, enum table_kind kind, uint32_t ncolumns, char *const *names, size_t nnames);
 
 struct table_row {

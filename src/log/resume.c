@@ -1,7 +1,7 @@
-// Tells from the joblog of an earlier run which jobs it has done: for --resume, --resume-failed and --retry-failed.
+// Tells from the joblog of an earlier run which jobs that run has done: for --resume, --resume-failed and --retry-failed.
 //
-// The rows are sorted by command, then by number. The first row of each command knows how far its rows are used up, so a million
-// rows of the same command cost no more than a million different ones.
+// The rows are sorted by command, then by number. `next` of the first row of each command says up to where the rows of this command are used up.
+// So a million rows of the same command cost no more time than a million rows of different commands.
 
 #include "log/resume.h"
 
@@ -19,7 +19,7 @@
 struct resume_row {
 	char *command;           // in the arena; equal commands are the same pointer
 	uint64_t seq;
-	uint32_t next;           // at first the row's number in the log; later, in the first row of a command, where its next free row may be
+	uint32_t next;           // at first the row's place in the log; later, in a command's first row: the command's rows before this index are used up
 	bool failed, used;
 };
 
@@ -180,7 +180,7 @@ struct resume *resume_load(const char *path, bool ok_only, uint64_t *ret_strange
 	return resume;
 }
 
-// Returns the index in `rows` of the first row with the command; if `command` is NULL, in `by_seq` of the first row with the number; or its place.
+// Searches `rows` for the command or, if that is NULL, `by_seq` for the number. Returns the index of the first such row, or where such a row would be.
 static size_t index_of(const struct resume *resume, const char *command, uint64_t seq) {
 	size_t low = 0, high = resume->n;
 	while (low < high) {

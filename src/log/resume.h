@@ -1,9 +1,9 @@
-// Tells from the joblog of an earlier run which jobs it has done: for --resume, --resume-failed and --retry-failed.
+// Tells from the joblog of an earlier run which jobs that run has done: for --resume, --resume-failed and --retry-failed.
 //
 // A job is identified by its command, never by its number alone: so new items of a changed input have no row. Each row stands for
-// one job, and is used up by one item: the item with the row's number and command; or, if the items must have moved, an item with
-// the row's command and another number. Items must have moved if the row's number is lower than the item's, or if an earlier item
-// had another command than the row with its number.
+// one job, and is used up by one item: the item with the row's number and command; or, if items have certainly moved to other numbers,
+// an item with the row's command and another number. Items have moved if the row's number is lower than the item's, or if an earlier
+// item had another command than the row with the number of that earlier item.
 
 #pragma once
 
@@ -16,7 +16,7 @@ struct resume;
 // Reads a whole joblog. A missing file counts as empty; an unfinished last line is ignored; of several rows of the same number and
 // command the last one counts. With `ok_only` the jobs that failed do not count as done. *ret_strange: the number of lines that
 // are neither header nor row. Returns NULL if the file cannot be read, or has lines but none of a joblog; *ret_error is
-// then what a message says after "'FILE'": static text, or of strerror(). The caller frees it with resume_free().
+// then what a message says after "'FILE'": static text, or of strerror(). The caller frees the result with resume_free().
 struct resume *resume_load(const char *path, bool ok_only, uint64_t *ret_strange, const char **ret_error);
 void resume_free(struct resume *resume);
 
@@ -27,7 +27,7 @@ enum resume_answer {
 	RESUME_DONE, // the job is done: its row is used up now
 };
 
-// Asks about the job with this number and command. At some positions of the command the digits may have been others in the earlier run, such as those
+// Asks about the job with this number and command. In the earlier run the command may have had other digits at some positions, such as the digits
 // of {%}: `marked` is the command with another digit at each of these positions. There any digits fit, but only in a row of the same number. If there
 // are no such positions, `marked` is equal to `command`. To be called for jobs in about the order of their numbers. Not thread-safe.
 enum resume_answer resume_ask(struct resume *resume, uint64_t seq, const char *command, const char *marked);

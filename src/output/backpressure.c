@@ -1,7 +1,7 @@
 // Makes jobs wait for room when memory and disk are full: output must be written before more output can be held.
 //
 // A job waits for writer->changed until memory or file space is released, or its own output may be written next, or no other job
-// is left that could release any. Each event that may change one of these three conditions broadcasts `changed`.
+// is left that could release memory or space. Each event that may change one of these three conditions broadcasts `changed`.
 
 #include "output/internal.h"
 

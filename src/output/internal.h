@@ -15,7 +15,7 @@
 // hands the turn to the flusher (the thread that waits for a slow reader), even if `current` is half written. The turn goes:
 //
 //	free -turn_take()-> a worker -turn_work()-> free; or to the flusher, if the reader is slow or the worker's quota is used up
-//	free -turn_take()-> a job that streams (has_turn) -writer_drop_turn() or spool_finish()-> the job's worker, as above
+//	free -turn_take()-> a job that writes straight to the reader (has_turn) -writer_drop_turn() or spool_finish()-> the job's worker, as above
 //	the flusher -turn_work()-> free
 
 #pragma once
@@ -85,7 +85,7 @@ struct spool {
 	int latest;                 // the stream that was written last
 	struct buf recent[STREAMS]; // the last RECENT bytes of each stream, or up to twice as many; also bytes that are written already
 	bool has_turn;              // the job has the turn to write, until it ends or writer_drop_turn() is called
-	bool idle;                  // the job is between two attempts: other jobs do not wait for it to make room
+	bool idle;                  // the job is between two attempts: other jobs do not count on this job to make room
 	bool lost;                  // nothing could hold the job's output: further output is discarded
 	bool beyond;                // the job has ended, and its block is held beyond config.spool_mem; under the lock of the writer
 	bool busy;                  // the job's thread uses the spool; under the lock of the writer
@@ -145,7 +145,7 @@ struct writer {
 	size_t open, idle;       // how many spools are not finished; how many of these are between two attempts
 	size_t beyond;           // how many blocks are held beyond config.spool_mem
 	struct list waiters;     // spools whose threads are in writer_wait()
-	bool lost[3];            // output of that stream was lost, and the loss was reported; 2 is the spool
+	bool lost[3];            // by stream (2 is the spool): output was lost, and the loss was reported
 
 	thread flusher;
 	enum flusher flusher_state;

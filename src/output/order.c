@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 
-enum { RING_KEEP = 4096 }; // slots of an empty ring that are kept
+enum { RING_KEEP = 4096 }; // an empty ring keeps its memory only if it has at most so many slots
 
 // ---- rings
 

@@ -153,7 +153,7 @@ void rope_split(struct rope *from, uint64_t len, struct rope *to) {
 	while (from->len > 0 && to->len + rope_first(from) <= len) {
 		struct piece *piece = &from->piece[from->first++];
 		rope_push(to, *piece);
-		to->start += from->start; // bytes dropped from the first piece
+		to->start += from->start; // bytes that were dropped from the first piece stay dropped
 		to->len -= from->start;
 		from->len -= piece->len - from->start;
 		from->start = 0;

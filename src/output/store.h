@@ -59,8 +59,8 @@ void piece_free(struct store *store, const struct piece *piece);
 // the file has room for more. With `force` memory is then taken beyond the bound.
 size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t len, bool force);
 
-// Returns the bytes of the first piece of a rope that is not empty, rope_first() of them; they are in `scratch` (PIECE_MAX bytes) if
-// they were read from the file. Returns NULL with errno if they cannot be read.
+// For a rope that is not empty: returns the rope_first() bytes of its first piece. They are in `scratch` (PIECE_MAX bytes) if they
+// were read from the file. Returns NULL with errno if they cannot be read.
 const char *rope_peek(struct store *store, const struct rope *rope, char *scratch);
 
 // Drops the first `n` bytes, at most the bytes of the first piece. Returns true if nothing of this piece is left.

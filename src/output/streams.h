@@ -29,7 +29,7 @@ struct streams {
 	size_t start, len;  // gathered bytes from start to len
 	int stream;         // the stream of the gathered bytes
 	uint64_t unread;    // how many bytes were discarded because nobody had read them by the time limit (write_limit())
-	bool gave_up;
+	bool gave_up;       // the time limit is over: from then on, discarded bytes count as `unread`
 	struct buf shown;   // the tag as it is shown on a terminal
 };
 
@@ -46,7 +46,7 @@ void streams_init(struct streams *streams, int out_fd, int err_fd, void (*failed
 void streams_fini(struct streams *streams);
 
 // Takes bytes of the stream (0 stdout, 1 stderr), and gathers or writes them. Returns how many it has taken, all or
-// fewer; 0 only if it would block and `wait` is false.
+// fewer; 0 only if a write would block and `wait` is false.
 size_t streams_put(struct streams *streams, int stream, const char *mem, size_t len, bool wait);
 
 // As streams_put(), with the tag in front of every line. As in GNU parallel a carriage return ends a line, too, an empty stream

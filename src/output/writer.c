@@ -8,9 +8,9 @@
 
 // ---- the output of jobs
 
-// Holds the ready output of the spool for later, as a piece or as a spool, and returns a reference to that. The spool is `spool` itself
-// if the job has `ended`, for all of its output is ready then. If the job has not ended, waits for room as spool_make_room() does, but
-// loses nothing. Called and returns with the lock held; releases it meanwhile.
+// Holds the ready output of the spool for later, as a piece or as a spool, and returns a reference to it. If the job has `ended`, all of its
+// output is ready, and a returned spool is `spool` itself. If the job has not ended, waits for room as spool_make_room() does, but
+// loses nothing. Called and returns with the lock held; releases the lock meanwhile.
 static struct ref spool_park_locked(struct spool *spool, bool ended) {
 	struct writer *writer = spool->writer;
 	struct spool *part = ended ? spool : spool_split_locked(spool);

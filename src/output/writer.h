@@ -13,7 +13,7 @@
 //   1. if the output of a job may be written now, and no other output is being written, it goes straight to the reader from
 //      then on (spool_reset() does not take back what was written);
 //   2. any other job waits, and its pipe is not read, as long as some job can make room: a job whose output is being written, or
-//      a job that runs (its spool is open and not suspended) and does not wait itself;
+//      a job that runs (its spool is open and not suspended) and does not wait for room itself;
 //   3. if no job can make room, the further output of the job is lost: `failed` is called with stream 2.
 // When a job ends, the output in the block of its spool is held even beyond the bound; while such a block is held, jobs that have
 // not written yet have to wait with their first output.
@@ -30,12 +30,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// How the output of a job is shown. A run, and even a queue, may have jobs of different modes: the output of a job that is written
-// at once (WRITER_GROUP: all of it, WRITER_LINE_BUFFER: whole lines) is never cut by another job's output.
+// How the output of a job is shown. A run, and even a queue, may have jobs of different modes. What a job has written at once (all of
+// its output with WRITER_GROUP, whole lines with WRITER_LINE_BUFFER) is never cut by the output of another job.
 enum writer_mode {
 	WRITER_GROUP,        // a job's stdout, then its stderr, when it has ended
 	WRITER_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
-	                   // ended; with keep_order only while the job is the oldest of its queue: before, its lines are held
+	                   // ended; with keep_order only while the job is the oldest of its queue: until then its lines are held
 	WRITER_LATEST,       // when a job has ended: only its last line, of either stream (only the last 8 KiB of a long line), on stdout; written
 	                   // as with WRITER_GROUP
 };
@@ -64,7 +64,7 @@ struct spool;        // the captured output of one job, of all its attempts and 
 
 // Creates a writer, which the caller ends with writer_destroy(). Copies the config; but config->spool_dir is borrowed.
 struct writer *writer_create(const struct writer_config *config);
-// Writes all output that is still held, after the last spool was finished, and frees the writer. Sets *ret_unread to the bytes that
+// Writes all output that is still held, after the last spool was finished, and frees the writer. Sets *ret_unread to how many bytes
 // were not written because nobody read them before write_limit(). Returns 0, or -1 if output was lost since the start.
 int writer_destroy(struct writer *writer, uint64_t *ret_unread) FP_NODISCARD;
 
@@ -87,7 +87,7 @@ struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint
 
 // Reads the bytes that are in the non-blocking pipe `fd` of the stream (0 or 1) into the spool, or passes them straight to the
 // reader. Returns how many bytes, 0 at the end, or -1 with errno, as output_reader.readable of process/child.h. Blocks in two cases
-// only: the job streams live and the reader of stdout is slow, or the disk is full (see above).
+// only: the output goes straight to a slow reader (spool_set_live()), or the disk is full (see above).
 ssize_t spool_readable(struct spool *spool, int stream, int fd);
 
 // Adds bytes to a stream, as if the job had written them.

@@ -99,9 +99,9 @@ void waits_note_end(struct added_jobs *jobs, struct added_entry *entry);
 // Called when the job is queued again, for another attempt or step: moves it to the front of its queue if a wait needs it. Any thread.
 void waits_requeued(struct added_jobs *jobs, uint64_t id);
 
-// Between these two calls the attempt is in the table of attempts, and its processes may wait. waits_attempt_end() turns pending waits
-// of the attempt into waits of no attempt, and returns true if the attempt has its slots and the terminal, false if other jobs still
-// have them on loan. Called on the worker's thread.
+// Between these two calls the attempt is in the table of attempts, and its processes may wait. waits_attempt_end() detaches the attempt
+// from its waits, which go on without an attempt. It returns true if the attempt has its slots and the terminal, false if other jobs still
+// have these on loan. Called on the worker's thread.
 void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt);
 bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt);
 

@@ -23,7 +23,7 @@ struct end_summary {
 	struct buf unknown; // the command that was not found, if its name is known; written by the thread that has set `trouble`
 };
 
-// What can be wrong with a command, to judge by the shell's message.
+// What can be wrong with a command, as far as its exit code and the shell's message tell.
 enum trouble { TROUBLE_NONE, TROUBLE_SYNTAX, TROUBLE_NOT_FOUND };
 
 void end_summary_open(struct run *run) {

@@ -150,7 +150,7 @@ static void add_variables(const struct job_spec *spec, const struct expansion *x
 }
 
 // Adds the text that identifies the job in the log and that --retry-failed runs: the command, with the variables that depend on the item in
-// front of it. If no shell may read the item, the text is another command, which prints this command and fails as the job has failed.
+// front of it. If no shell may read the item, the text is another command, which prints the job's command and fails as the job has failed.
 static void add_command(const struct job_spec *spec, const struct expansion *x, bool is_bad, struct buf *buf) {
 	const struct template *template = spec->command;
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, why = BUF_INIT;

@@ -44,7 +44,7 @@ static void put_on_stdout(void *arg, const char *lines, size_t len) {
 		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
 		spool_add(spool, 0, lines, len);
 		spool_finish(spool);
-	} else if (write_limited(log->fd, lines, len) != 0 && !atomic_exchange(&log->said, true)) { // without a writer, at the very end
+	} else if (write_limited(log->fd, lines, len) != 0 && !atomic_exchange(&log->said, true)) { // the writer is gone: the run is at its very end
 		cannot_write(run->options->log, errno);
 		atomic_store_relaxed(&run->trouble, true);
 	}

@@ -107,9 +107,9 @@ void log_sink_close(struct run *run);
 // Checks, before anything is run, that the files of the pictures can be written. Returns 0, or -1 after messages.
 int pictures_check(const struct options *options) FP_NODISCARD;
 
-// Reads the log twice, from the start of the file `fd`, and writes the pictures. Messages call the log `name`; those about errors in
-// the log are printed only if `with_messages`. Returns 0, or -1 after messages. If a picture cannot be written, a file that was in
-// its place stays as it was, and the other pictures are written.
+// Reads the log twice, from the start of the file `fd`, and writes the pictures. Messages call the log `name`; messages about errors in
+// the log are printed only if `with_messages`. Returns 0, or -1 after messages. If a picture cannot be written, an older file of this
+// name stays as it was, and the other pictures are written.
 int pictures_draw(const struct options *options, int fd, const char *name, bool with_messages) FP_NODISCARD;
 
 // ---- job_records.c ----
@@ -130,10 +130,10 @@ uint64_t job_records_seq(const struct run *run, uint64_t n);
 // Decides whether --resume leaves the item out. If the log has the item as done, counts it as done, skips its place in the order of
 // output, and returns true. Else returns false and sets item->earlier.
 //
-// Never leaves out: an item of a batch that emits, because its lines must come again; an item from a job that runs again (RESUME_NEW in
-// item->earlier); an item whose batch needs a batch that runs again (batch->again). Called when the item gets its number; in a batch that
-// other batches emit into, when its job starts. `record` has the item's arguments. If `spec` is NULL, it is batch->specs[item->spec].
-// Any thread.
+// Never leaves out: an item of a batch that emits, because the emitted lines must come again; an item that was emitted by a job that runs
+// again (RESUME_NEW in item->earlier); an item whose batch needs a batch that runs again (batch->again). Called when the item gets its
+// number; in a batch that other batches emit into, when the item's job starts. `record` has the item's arguments. If `spec` is NULL, the
+// spec is batch->specs[item->spec]. Any thread.
 bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item);
 
 // Logs the end of a job that was not cut off. `received`: bytes of its output. With a `spool` this function is called right before
@@ -149,7 +149,7 @@ void job_records_written(void *arg, const char *rows, size_t len);
 void job_records_finish(struct run *run, uint64_t seq);
 
 // Closes the joblog, with a message and run->trouble if rows could not be written, and frees run->job_records, which may be NULL.
-// After the last job, before the output is closed.
+// To be called only after run->writer was freed, because the writer calls job_records_written().
 void job_records_close(struct run *run);
 
 // ---- result_files.c ----
@@ -177,7 +177,7 @@ int result_files_parse(struct run *run, const struct names *names);
 // True if the path contains the number of all jobs, by {##} or the like, so that all input has to be read first.
 bool result_files_need_total(const struct run *run);
 
-// Notes how many arguments an item has, for a run in which several items make one job. Before the first of these jobs.
+// Notes how many arguments an item has, for a run in which several items make one job. To be called before the first of these jobs starts.
 void result_files_note_item(struct run *run, const struct record *record);
 
 // Writes the first line of the table, for items of `columns` columns. Only the first call counts; it comes before the first item is queued.

@@ -193,7 +193,7 @@ static int cannot_write(struct run *run, const char *path, int error, struct buf
 }
 
 // Appends the path of the job's files: a directory with a slash at its end, or a file. Sets *ret_below to the offset of the part
-// behind the directory that result_files->dir is. For a block of --pipe, the number of the block stands for the item in the path.
+// that is relative to result_files->dir. For a block of --pipe, the number of the block stands for the item in the path.
 static void make_path(struct run *run, const struct expansion *x, struct buf *path, size_t *ret_below) {
 	const struct result_files *result_files = run->result_files;
 	template_expand(result_files->path, x, path);

@@ -32,12 +32,12 @@
 
 enum {
 	LINE_MS = 100,         // the least time between two drawings of the status line
-	REDRAW_MS = 30,        // from output, which erases the line, to the next drawing: by then the job that wrote may have ended and be counted
-	ZENITY_MS = 1000,      // the same for zenity's lines
+	REDRAW_MS = 30,        // the time from output, which erases the line, to the next drawing: by then the job that wrote it may have ended and be counted
+	ZENITY_MS = 1000,      // the least time between two lines for zenity
 	PLAIN_S = 30,          // the time from one plain line to the next
-	TIME_MS = 1000,        // between two drawings of a line that shows time
-	SOON_MS = 200, LATE_MS = 1000, // from the start to the first drawing, if the user has not asked for the line
-	SEQUENCE_S = 10,       // between two progress sequences: Ghostty forgets a sequence after 15 s
+	TIME_MS = 1000,        // the time between two drawings of a line that shows time
+	SOON_MS = 200, LATE_MS = 1000, // the time to the first drawing, if the user has not asked for the line: of a line with batches; of a line without
+	SEQUENCE_S = 10,       // the time between two progress sequences: Ghostty forgets a sequence after 15 s
 };
 
 struct status_display {
@@ -179,7 +179,7 @@ void status_display_add_eta(const struct run *run, const char *batch, struct buf
 
 // ---- the terminal's own progress ----
 
-// True if the terminal shows progress by the sequence OSC 9;4, which some other terminals show as a notification. The list is from
+// True if the terminal shows progress by the sequence OSC 9;4, which some other terminals show as a notification. The list of terminals is from
 // anstyle-progress, which cargo uses. In a multiplexer the variables are from the terminal outside: returns false.
 static bool knows_progress_sequence(const char *term) {
 	const char *program = getenv("TERM_PROGRAM"), *features = getenv("TERM_FEATURES"), *conemu = getenv("ConEmuANSI");

@@ -58,7 +58,7 @@ static void lend_slots(struct run *run, struct live_attempt *attempt) {
 	pool_lend(run->pool, attempt->worker);
 }
 
-// Lends the slots, memory and terminal of the attempt to other jobs; if a fairpar in the attempt uses its slot, attempts_advance() tries later.
+// Lends the slots, memory and terminal of the attempt to other jobs; if a fairpar in the attempt uses the slot now, attempts_advance() tries later.
 static void attempt_lend(struct added_jobs *jobs, struct live_attempt *attempt) {
 	struct run *run = jobs->run;
 	if (!nested_withhold(run->nested, attempt, true)) {

@@ -122,7 +122,7 @@ static unsigned find_lane(const struct attempts *all, const struct attempt_span 
 	       : all->rows ? find_row(all, attempt->id.host) : (attempt->id.slot <= LANES_SLOTS ? attempt->id.slot : LANES_SLOTS) - 1;
 }
 
-// Sets the lane: of the attempt's start, of its slot, or a free lane. Moves the start behind the last end in the lane; passes the attempt to all->fn.
+// Gives the attempt the lane of its start, the lane of its slot, or a free lane; cuts off what overlaps the last attempt there; calls all->fn.
 static void put(struct attempts *all, struct attempt_span *attempt, const struct running_attempt *started) {
 	attempt->slotless = attempt->id.slot == 0 || attempt->source == FROM_LONG;
 	bool has_lane = started && started->lane > 0 && (attempt->slotless || all->rows);

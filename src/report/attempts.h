@@ -1,8 +1,8 @@
 // Pairs the start and the end of each attempt, and gives the attempt a lane, for the pictures of a run.
 //
 // A lane is a row in which no two attempts overlap. There is a lane for each slot, and there are lanes for attempts that take no slot
-// (of long-running jobs). In a run on several machines the attempts of one slot may run on different machines: so there the
-// lanes belong to the machines: a machine has as many lanes as attempts took slots on it at the same time.
+// (of long-running jobs). In a run on several machines, attempts with the same slot number may run on different machines. So in such a
+// run the lanes belong to machines, not to slots: each machine has as many lanes as slots were taken on it at the same time.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "log/running.h"
 
 enum {
-	MACHINES_MAX = 1 << 12,  // only a damaged log has more machines: the further ones are counted as the machine whose name comes last
+	MACHINES_MAX = 1 << 12,  // only a damaged log has more machines: the further machines are counted as the machine whose name comes last
 	MACHINES_ROWS = 1 << 14, // the most rows of all machines together
 	LANES_SLOTS = 1 << 14,   // only a damaged log has slots with higher numbers: these slots are drawn as the last slot
 	LANES_SLOTLESS = 1 << 10, // the most lanes of attempts without a slot; further attempts share the last lane
@@ -19,7 +19,7 @@ enum {
 enum attempt_phase {
 	ATTEMPT_STARTED,         // `end` is NULL
 	ATTEMPT_ENDED,
-	ATTEMPT_LEFT,            // the attempt still ran when the log ended, or the log has lost its end; `end` is NULL
+	ATTEMPT_LEFT,            // the attempt still ran when the log ended, or the log lacks the end of the attempt; `end` is NULL
 };
 
 struct attempt_span {
@@ -45,10 +45,10 @@ void attempt_add_title(struct buf *buf, const struct event_job *id, size_t colum
 // What an attempt waited for, by enum event_why, in words that can follow "waited 5s ": "for its turn".
 extern const char *const attempt_waits[];
 
-// Takes an attempt, which is borrowed for the call: when it starts (ATTEMPT_STARTED), and when it has ended or is left.
+// Called when an attempt starts (ATTEMPT_STARTED), and again when it has ended or is left. The attempt is borrowed for the call.
 typedef void attempt_fn(void *arg, const struct attempt_span *attempt);
 
-// Lanes of one kind.
+// Either the lanes of slots or machines, or the lanes of attempts without a slot.
 struct lanes {
 	struct lane {
 		uint64_t end;        // event time: the end of the last attempt in the lane that has ended
@@ -67,7 +67,7 @@ struct machine_rows {
 
 // How many slots the attempts of a run had at once on each machine. Zeroed, it has no machines.
 struct machines {
-	struct machine_rows *machines; // sorted by name, that of the run first
+	struct machine_rows *machines; // sorted by name; the machine of the run comes first
 	size_t n, cap;
 	unsigned rows;           // rows of all machines, after machines_set_rows()
 };
@@ -78,8 +78,8 @@ void machines_fini(struct machines *machines);
 void machines_enter(struct machines *machines, const char *host, unsigned nslots);
 void machines_leave(struct machines *machines, const char *host, unsigned nslots);
 
-// Gives each machine its rows, one machine below the other. Returns false, and gives none, if there is no machine but that of
-// the run.
+// Gives each machine its rows, one machine below the other. Returns false, and gives no rows, if no attempt was on another machine than
+// the machine of the run.
 bool machines_set_rows(struct machines *machines);
 
 // Returns the machine of that name; the last machine if none has the name; NULL if there are no machines. Borrowed.

@@ -104,7 +104,7 @@ void former_run_take(struct former_run *former, const struct event_job_start *st
 	}
 }
 
-// Returns the mean time, in the former run, of the batch's jobs that are still to come; of all its jobs if none is to come; NOT_KNOWN if it had none.
+// Returns the mean time that the batch's jobs took in the former run: of the jobs that are still to come or, if none is, of all jobs; or NOT_KNOWN.
 static uint64_t former_mean(struct former_run *former, const char *batch) {
 	const struct known *known = find(former, batch, NULL, 0, /* adds */ false);
 	if (!known) {

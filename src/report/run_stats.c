@@ -279,7 +279,7 @@ static void count_job_end(struct run_stats *stats, const struct event_job_end *e
 	}
 	const struct event_job_start job = {.id = {.batch = end->id.batch, .number = end->id.number}, .command = ""};
 	struct running_table *retried = &stats->retried;
-	if (end->id.attempt == 2 && end->id.role == ROLE_JOB && !running_find(retried, &job.id)) { // once, however many steps are retried
+	if (end->id.attempt == 2 && end->id.role == ROLE_JOB && !running_find(retried, &job.id)) { // a job counts once, however many steps are retried
 		++batch->retried;
 		running_add(retried, &job, /* at */ 0);
 	}

@@ -41,7 +41,7 @@ struct stats_batch {
 	                        // over the further slots that were lent to runs in these attempts
 	uint64_t long_time;     // nanoseconds of long-running attempts
 	uint64_t longest_wait;  // the longest time in nanoseconds for which the batch had a job to start and got no turn; known once the batch has ended
-	uint64_t p50, max;      // nanoseconds of an attempt, by stats_finish(); p50 within 3 %
+	uint64_t p50, max;      // the median (within 3 %) and the greatest of the nanoseconds that its attempts took, by stats_finish()
 	double share;           // the batch's part of all slot-time, 0 to 1, by stats_finish()
 	uint64_t last_start;    // event time of the last start of an attempt; 0: none
 	unsigned width;         // slots of the attempt that started last
@@ -52,8 +52,8 @@ struct stats_batch {
 
 // A nested run (in a job of this run), and the slots that were lent to it.
 struct stats_inner {
-	struct event_lent lent; // about the first slot that was lent to the run; but `start` is the earliest of all its slots
-	uint64_t times, time;   // how often slots were lent to the run, and nanoseconds on them
+	struct event_lent lent; // of the first slot that the run gave back; but `start` is the earliest start of all its loans
+	uint64_t times, time;   // how often slots were lent to the run, and for how many nanoseconds in all
 };
 
 struct stats_slots {
@@ -69,7 +69,7 @@ struct run_stats {
 	unsigned slots_now, least_slots, most_slots; // the number of slots now; the least and the most since the start
 	struct stats_slots *changes; // changes of the number of slots, in order; of changes beyond STATS_CHANGES only the last is kept, without its reason
 	size_t nchanges;
-	bool counts_items;      // jobs are processes of many items (--pack=auto): counts of jobs are counts of items
+	bool counts_items;      // a job may have several items (--pack=auto): counts of jobs are then counts of items
 	struct stats_batch *batches; // in the order of their first event
 	size_t nbatches;
 	uint64_t hidden_batches;     // how many batches share the last entry
@@ -85,15 +85,15 @@ struct run_stats {
 	uint64_t lent, lent_time; // how often slots were lent to runs in jobs, and for how many nanoseconds in all
 	uint64_t stolen;        // attempts that a slot has taken from another slot's list
 	struct event_run_end run_end;
-	double busy;            // slot-time divided by slots × wall, 0 to 1, by stats_finish()
+	double busy;            // slot-time divided by `capacity`, 0 to 1, by stats_finish()
 
 	// used only by run_stats.c
 	size_t batches_cap, changes_cap;
 	struct map names;       // the number of each batch
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
 	struct arena texts;     // texts of the run's start, changes of slots, losses and runs in jobs; their number is bounded
-	uint64_t slots_since;   // event time
-	double capacity;        // slots × nanoseconds up to `slots_since`
+	uint64_t slots_since;   // event time up to which `capacity` is counted
+	double capacity;        // the nanoseconds that all slots had together, up to `slots_since`
 };
 
 // Frees the statistics, which the caller has made by NEW(); zeroed statistics are empty.
@@ -111,7 +111,7 @@ const char *stats_machine_name(const struct run_stats *stats, const char *host);
 // An event_fn: adds the event, and copies what it keeps; `arg` is the struct run_stats.
 void stats_on_event(void *arg, const struct event *event);
 
-// Adds `jobs` to the number of jobs queued in the batch; `jobs` below 0 are taken back. A log does not have these numbers.
+// Adds `jobs` to the number of jobs queued in the batch; a negative number takes jobs back. A log does not have these numbers.
 void stats_add_queued(struct run_stats *stats, const char *batch, int64_t jobs);
 
 // Returns the index of the batch of that name in stats->batches; or MAP_NONE if there is no such batch, or if it shares an entry.

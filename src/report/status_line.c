@@ -149,7 +149,7 @@ static void add_tail(struct line_builder *line) {
 	}
 }
 
-// True if the line is to name the batch: it is one of several, and is at work.
+// True if the line is to name the batch: it is one of several batches, and is at work.
 static bool is_of_interest(const struct status *status, const struct status_batch *batch) {
 	bool begun = batch->finished > 0 || batch->running > 0, ended = !batch->open && batch->finished >= batch->jobs;
 	return status->nbatches > 1 && begun && (!ended || batch->running > 0);

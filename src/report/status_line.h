@@ -50,8 +50,8 @@ void status_add_text(struct buf *buf, const char *text, bool utf8);
 void status_add_time(struct buf *buf, uint64_t ns);
 
 // Appends the line: "[ 57/204 28%] 8 running · thumbs 31/120 · 1 failed · ETA 21s"; if there is room, with the time left of
-// each batch: "thumbs 31/120 12s". Batches for which there is no room are counted. On a narrow terminal whole parts are left
-// out, the least important first.
+// each batch: "thumbs 31/120 12s". Of batches for which there is no room, only the number is shown ("+3 more"). On a narrow terminal
+// whole parts are left out, the least important first.
 void status_add_line(struct buf *buf, const struct status *status, const struct status_form *form);
 
 // Appends a bar over the whole width, as GNU parallel's --bar: "28% 57:147=21s ITEM". The part that is done is in reverse
@@ -65,7 +65,7 @@ int status_percent(const struct status *status);
 
 enum { ETA_FROM_S = 2 }; // seconds of a run before there is an estimate without a former run
 
-// How long the jobs of a former run took, from its log. Times are nanoseconds of slots: a job on two slots counts twice. A step of a job
+// How long the jobs of a former run took, from its log. Times are nanoseconds of slots: the time of a job on two slots counts twice. A step of a job
 // is identified by its batch and its command; its time is that of all its attempts. Memory is bounded. Freed by former_run_free() (NULL
 // is fine).
 struct former_run;

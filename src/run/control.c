@@ -1,4 +1,4 @@
-// The control server of a run: answers fairpars that add jobs (feed_added.c), wait for jobs (waits.c), cancel, or ask for the
+// The control server of a run: answers fairpars that add jobs (feed_added.c), wait for jobs (waits.c), cancel jobs, or ask for the
 // status (control_status.c). slots/control.h is the protocol.
 //
 // Clients connect to the sockets of sharing/nested.c, which hands them over with their request. A client in a job of the run
@@ -34,7 +34,7 @@ struct control_client {
 	struct list link;         // of control->clients
 	struct control *control;
 	int fd;
-	bool is_polled;           // its descriptor is being polled, because its request was read
+	bool is_polled;           // its descriptor is polled; false: its request was not handled yet
 	bool is_outside;          // the client has connected by the name of the run
 	bool is_answered;         // its answer is in `out`
 	struct frame request;
@@ -53,7 +53,7 @@ struct control {
 	size_t first_poll;        // index of the first descriptor of control_add_polls()
 	struct pool_dir pool_dir;  // where the sockets of named runs are, if the run has a name
 	struct stat own;          // the file of the run's socket in pool_dir
-	int lock_fd;              // of the lock file of the name, or -1
+	int lock_fd;              // the descriptor of the lock file of the run's name, or -1
 };
 
 // ---- the name ----
@@ -366,7 +366,7 @@ void control_tick(struct control *control, const struct polls *polls) {
 	}
 	const struct pollfd *at = &polls->at[control->first_poll];
 	list_for_each_entry(&control->clients, struct control_client, client, link) {
-		// after its request, a client's descriptor becomes readable only when the client goes; a client that has gone before adds no job
+		// after its request, a client's descriptor becomes readable only when the client goes; a client that has gone before on_request() adds no job
 		bool is_open = client->is_polled ? !at++->revents || client->is_answered : !has_gone(client->fd);
 		if (is_open && !client->is_polled) {
 			on_request(client);

@@ -25,7 +25,7 @@ struct run_status {
 	struct buf *out;
 };
 
-// Returns the index of the batch in stats->batches; all batches without an entry share the last one, STATS_BATCHES.
+// Returns the index of the batch in stats->batches; all batches without an entry of their own share the last entry, STATS_BATCHES.
 static size_t index_of(const struct run_status *status, const char *batch) {
 	uint32_t index = stats_find(status->stats, batch);
 	return index != MAP_NONE ? index : STATS_BATCHES;

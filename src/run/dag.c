@@ -1,7 +1,7 @@
 // The batches of a manifest during the run: which of them wait for other batches, which are at work, and which are skipped.
 //
 //   WAITING -> all needs met -> RUNNING -> queue removed -> ENDED
-//           -> a need failed, or no batch is left to emit into it -> SKIPPED
+//           -> a need failed, or no batch is left to emit into the batch -> SKIPPED
 //
 // Each batch has its queue from the start, so that the order of the file is the order of turns. The queue of a waiting
 // batch is paused: the items that other batches emit into it stay there. A node holds the queue of its batch open until the
@@ -52,7 +52,7 @@ void dag_show(const struct run *run) {
 	}
 }
 
-// Publishes what the node waits for: the batches that it needs, or those that emit its items.
+// Publishes what the node waits for: the batches that it needs, or the batches that emit its items.
 static void publish_waiting(struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
@@ -139,7 +139,7 @@ static int begin_source(struct dag_node *node) {
 	return feeds_add_node(run, node, NULL, delimiter);
 }
 
-// Notes that one of the things that the node waits for has come. If it was the last one, the node is ready to begin.
+// Notes that one of the conditions that node->unmet counts is met. If it was the last condition, the node is ready to begin.
 static void satisfy(struct dag_node *node) {
 	if (--node->unmet == 0 && dag_node_state(node) == NODE_WAITING) {
 		list_push_back(&node->run->dag->ready, &node->ready);
@@ -197,7 +197,7 @@ static size_t known_jobs(const struct manifest_batch *plan) {
 	return n == SIZE_MAX ? 1 : n;
 }
 
-// True if all batches that would have emitted into this one were skipped: then it would end without a job, and must not count as done.
+// True if all batches that would have emitted into this batch were skipped: then it would end without a job, and must not count as done.
 static bool is_starved(const struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
 	bool all = plan->source == MANIFEST_NONE && plan->nfeeders > 0;

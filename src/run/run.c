@@ -75,12 +75,12 @@ static void apply_lease_changes(struct run *run) {
 	}
 	if (changes.slots > 0 && run->auto_slots) {
 		unsigned most = run->slots_bounds.most;
-		run_note_slots(run, changes.slots < most ? changes.slots : most, changes.why ? changes.why : "the number of a new server of the pool");
+		run_note_slots(run, changes.slots < most ? changes.slots : most, changes.why ? changes.why : "the pool has a new server");
 	}
 	if (changes.observe && run->auto_slots) {
 		struct observation observation;
 		auto_slots_observe(run->auto_slots, &observation);
-		if (run->options->pool.jobserver && observation.busy > observation.sampled) { // further busy processes have slots by the jobserver
+		if (run->options->pool.jobserver && observation.busy > observation.sampled) { // further busy processes run on slots that the jobserver gave them
 			observation.busy = observation.sampled;
 		}
 		leases_send_observation(run->leases, &observation);

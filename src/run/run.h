@@ -11,7 +11,7 @@
 // Executes the run that the options describe. Returns the exit status.
 int run_all(struct options *options, struct context *context);
 
-// Publishes that the run (`arg`) has `slots` slots from now on because of `why`, unless that is known. For -j auto, from the event loop.
+// Publishes that the run (`arg`) has `slots` slots from now on because of `why`, unless the number is the same as before. From the event loop.
 void run_note_slots(void *arg, unsigned slots, const char *why);
 
 // ---- setup.c
@@ -99,6 +99,6 @@ void control_close(struct control *control);
 
 // ---- control_status.c ----
 
-// Appends the status of the run, as text for people or as JSON: its batches, the jobs that run, and which jobs wait for which.
+// Appends the status of the run, as text for people or as JSON: its batches, the jobs that run, and which jobs wait for which other jobs.
 // Needs run->nested.
 void control_status(struct run *run, bool json, struct buf *out);

@@ -1,8 +1,8 @@
 // Opens the parts of a run, each part after the parts that it needs; and has the call-backs of the run's pool and of its writer.
 // run_end() closes the parts.
 //
-// The call-backs are called on any thread, and without a lock of the pool or the writer unless a comment says so. If something
-// concerns the whole run, they set a flag for the event loop, and wake the loop.
+// The call-backs are called on any thread, and without a lock of the pool or the writer unless a comment says so. They leave
+// to the event loop what concerns the whole run: they set a flag, and wake the loop.
 
 #include "run/run.h"
 
@@ -90,7 +90,7 @@ static void on_adapted(void *arg, unsigned slots, enum controller_reason reason)
 	nested_tell_slots(run->nested, slots, reason);
 }
 
-// Begins to adapt the number of slots, within the bounds. NULL: only samples the jobs, for the server that lends the slots and adapts their number.
+// Begins to adapt the number of slots, within `bounds`; if NULL, only samples the jobs, for the server that lends the slots and adapts their number.
 static void open_auto(struct run *run, const struct slots_bounds *bounds) {
 	run->auto_slots = auto_slots_new(bounds, &(struct auto_owner){
 		.demand = get_demand, .changed = on_adapted, .arg = run, .wake_fd = run->wake_fd,
@@ -224,7 +224,7 @@ static int open_hosts(struct run *run) {
 		if (run->auto_slots && !hosts_adapts_here(run->hosts)) {
 			close_auto(run);
 		}
-		unsigned slots = hosts_estimate_slots(run->hosts), most = run->slots_bounds.most; // `most` is of one machine
+		unsigned slots = hosts_estimate_slots(run->hosts), most = run->slots_bounds.most; // `most` counts the slots of one machine
 		set_slots(run, slots);
 		run->slots_bounds = (struct slots_bounds){.least = 0, .most = options_jobs_auto(options) && most > slots ? most : slots};
 	}

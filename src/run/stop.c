@@ -258,8 +258,8 @@ static void end_jobs(struct run *run) {
 	batches_reap(run);
 }
 
-// Called in a signal handler when no job is left. If the next signal calls this function, too (`left` > 0), limits the time for writes to
-// 4 s, as run_limit_end() does; else the next signal kills, and the limit is half a second, in which the run can still come to its end.
+// Called in a signal handler when no job is left. `left` is how many later signals call this function, before a signal kills fairpar. Limits the
+// time for writes to 4 s, as run_limit_end() does; if `left` is 0, to half a second, in which the run can still come to its end.
 static void hurry_writes(unsigned left) {
 	write_limit_set(now_ns() + (left > 0 ? 4 * NS_PER_S : NS_PER_S / 2));
 }
@@ -301,7 +301,7 @@ static void end_output(struct run *run) {
 	signals_die_within(0, 0, NULL);
 }
 
-// Closes the table of children and what shares slots with them. If the run was cut short, first kills the processes that jobs have left behind.
+// Closes the connections to other programs and machines, then the table of children. If the run was cut short, kills the processes that jobs left.
 static void end_children(struct run *run) {
 	control_close(run->control);
 	added_jobs_close(run->added_jobs);

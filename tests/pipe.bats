@@ -548,7 +548,7 @@ tees() {
 	run_fairpar 3 --pipe --tee --halt soon,fail=1 'if [ {} = a ]; then exit 3; fi; cat' ::: a b <input 5>&-
 	exec 5>&-
 	# who is slow holds up the others until it is out of time
-	run_fairpar 1 -k --pipe --tee --timeout 1 'if [ {} = a ]; then read -r line <never; else exec tail -n 1; fi' ::: a b \
+	run_fairpar 1 -k --pipe --tee --timeout 2 'if [ {} = a ]; then read -r line <never; else exec tail -n 1; fi' ::: a b \
 		< <(seq 5000)
 	assert_lines 5000
 }

@@ -338,7 +338,7 @@ most_at_once() {
 	make_fifo hold began
 	script one <<<'echo >began; read -r _ <hold; echo one'
 	echo 'echo $$ >pid; "$FAIRPAR" --wait "$("$FAIRPAR" --add --timeout 1000 sh one)"' >waits
-	start_fairpar -j1 -u --timeout 1 'case {} in a) sh waits ;; *) echo {} ;; esac #' ::: a b
+	start_fairpar -j1 -u --timeout 3 'case {} in a) sh waits ;; *) echo {} ;; esac #' ::: a b
 	await began
 	while kill -0 "$(<pid)" 2>kill_err; do :; done
 	release hold

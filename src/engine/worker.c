@@ -54,19 +54,24 @@ static void runner_park(struct runner *runner) {
 
 // ---- pending items ----
 
-void pool_resume(struct worker *worker) {
-	struct pool *pool = worker->pool;
-	struct group *group = worker->group;
+void pool_resume_all(struct pool *pool, struct worker *const *workers, size_t n) {
 	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
-	verify(worker->queue);
-	if (worker->state == RUNNING) {
-		worker->state = RESUMED_EARLY;
-	} else if (worker->state == PENDING) {
-		worker->state = RESUMED;
-		group->lending_pending -= worker->lending != KEEPS;
-		list_push_back(&group->resumed, &worker->resumed);
-		group_wake_thread(pool, group, &deferred);
+	for (size_t i = 0; i < n; ++i) {
+		struct worker *worker = workers[i];
+		verify(worker->queue);
+		if (worker->state == RUNNING) {
+			worker->state = RESUMED_EARLY;
+		} else if (worker->state == PENDING) {
+			worker->state = RESUMED;
+			worker->group->lending_pending -= worker->lending != KEEPS;
+			list_push_back(&worker->group->resumed, &worker->resumed);
+			group_wake_thread(pool, worker->group, &deferred);
+		}
 	}
+}
+
+void pool_resume(struct worker *worker) {
+	pool_resume_all(worker->pool, &worker, 1);
 }
 
 // Leaves the item, which has returned WORK_PENDING, with its worker. The thread works for a spare worker from now on.

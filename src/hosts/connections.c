@@ -26,6 +26,8 @@ struct connection_thread {
 	uint64_t *dues;            // when each host is due, by its index
 	size_t n, cap;
 	uint64_t due;              // no host is due before this time
+	struct worker **resumed;
+	size_t resumed_cap;
 };
 
 void host_post(struct host *host) {
@@ -113,6 +115,22 @@ static void wait_for_any(struct connection_thread *connections) {
 	post_due(connections);
 }
 
+// Has the attempts resumed for which the steps have left something to do: all at once, so that the pool's lock is taken, and its threads are woken,
+// once for all steps.
+static void resume_woken(struct connection_thread *connections) {
+	struct hosts *hosts = connections->hosts;
+	size_t n = 0;
+	list_for_each_entry(&hosts->woken, struct host_attempt, attempt, woken) {
+		list_remove(&attempt->woken);
+		if (attempt->worker) {
+			*NEW_ELEMENT(connections->resumed, n, connections->resumed_cap) = attempt->worker;
+		}
+	}
+	if (n > 0) {
+		pool_resume_all(hosts->pool, connections->resumed, n);
+	}
+}
+
 static bool are_all_closed(const struct hosts *hosts) {
 	bool are = true;
 	for_each_host(hosts, host) {
@@ -134,6 +152,7 @@ static void *connections_main(void *arg) {
 			list_remove(&host->posted);
 			set_due(connections, host, connections->step(host));
 		}
+		resume_woken(connections);
 	}
 	mutex_unlock(&connections->hosts->lock);
 	return NULL;
@@ -145,6 +164,7 @@ static void free_all(struct connection_thread *connections) {
 	fd_close(&connections->epoll_fd);
 	fd_close(&connections->wake_fd);
 	free(connections->dues);
+	free(connections->resumed);
 	free(connections);
 }
 

@@ -852,7 +852,6 @@ uint64_t host_step(struct host *host) {
 	} else if (host->phase != CONNECTION_NONE) {
 		due = host->launcher.until;
 	}
-	host_resume_woken(host);
 	cond_broadcast(&host->hosts->changed); // hosts_suspend() may wait
 	return time_earlier(time_earlier(due, host->next_deadline), end_spread(host->hosts, host->now));
 }
@@ -876,7 +875,6 @@ struct host *host_new(struct hosts *hosts, const struct sshlogin *login, char **
 	list_init(&host->attempts);
 	list_init(&host->base_waiters);
 	list_init(&host->open);
-	list_init(&host->woken);
 	list_init(&host->turn);
 	list_init(&host->posted);
 	int result = login->kind != SSHLOGIN_LOCAL ? sshlogin_argv(login, &hosts->worker, &host->words, ret_error) : 0;

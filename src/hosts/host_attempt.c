@@ -23,16 +23,7 @@ enum { IN, MORE, NFDS };
 
 void host_attempt_on_wake(struct host_attempt *attempt) {
 	if (list_is_empty(&attempt->woken)) {
-		list_push_back(&attempt->host->woken, &attempt->woken);
-	}
-}
-
-void host_resume_woken(struct host *host) {
-	list_for_each_entry(&host->woken, struct host_attempt, attempt, woken) {
-		list_remove(&attempt->woken);
-		if (attempt->worker) {
-			pool_resume(attempt->worker);
-		}
+		list_push_back(&attempt->host->hosts->woken, &attempt->woken);
 	}
 }
 
@@ -115,6 +106,8 @@ static enum host_attempt_state take(struct host_attempt *attempt) {
 	enum host_attempt_state state = attempt->state;
 	uint64_t start = attempt->start;
 	int pid = attempt->pid;
+	attempt->requests += attempt->wanted;
+	attempt->wanted = 0;
 	buf_move(&out, &attempt->out[0]);
 	buf_move(&err, &attempt->out[1]);
 	mutex_unlock(lock);
@@ -170,8 +163,9 @@ static void end_run(struct host_attempt *attempt) {
 }
 
 bool host_attempt_run(struct host_attempt *attempt) {
+	bool begins = !attempt->runs; // what has come since the command was sent, if anything, resumes the attempt
 	attempt->runs = attempt->runs || begin_run(attempt);
-	bool has_ended = !attempt->runs || take(attempt) == ATTEMPT_ENDED;
+	bool has_ended = !attempt->runs || (!begins && take(attempt) == ATTEMPT_ENDED);
 	if (has_ended) {
 		end_run(attempt);
 	} else if (attempt->config->stdin_writer) {

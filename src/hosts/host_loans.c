@@ -5,10 +5,9 @@
 #include "base/units.h"
 
 unsigned hosts_take_wanted(struct host_attempt *attempt) {
-	FP_HOLD(&attempt->host->hosts->lock);
-	unsigned wanted = attempt->wanted;
-	attempt->wanted = 0;
-	return wanted;
+	unsigned requests = attempt->requests;
+	attempt->requests = 0;
+	return requests;
 }
 
 // ---- a loan ----

@@ -260,6 +260,7 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	atomic_store_relaxed(&hosts->next_list_check, TIME_NEVER);
 	list_init(&hosts->bindings);
 	list_init(&hosts->requests);
+	list_init(&hosts->woken);
 	for (size_t i = 0; i <= SHARES; ++i) {
 		list_init(&hosts->open[i]);
 	}

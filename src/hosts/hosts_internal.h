@@ -120,7 +120,6 @@ struct host {
 	struct buf brought;          // the base files that may be removed; of the thread that transfers them
 	struct list attempts;        // in the order of their numbers
 	uint64_t last_number;
-	struct list woken;           // attempts to be resumed at the end of the connection's step, because there is something to do for them
 	bool wanted;                 // the connections' thread is to connect to the machine
 
 	struct list posted;          // link in connection_thread.posted
@@ -191,6 +190,7 @@ struct hosts {
 	uint64_t spread_until;       // until this time (now_ns()) the first jobs may wait for hosts that are being connected (so all hosts get jobs); 0:
 	                             // no host of the options is being connected for the first time, or the time is over
 	struct list requests;        // struct hosts_request: the requests that wait for a place, the oldest first (host_places.c)
+	struct list woken;           // attempts to be resumed at the end of this round of steps, because there is something to do for them
 	atomic_uint_least64_t down_since, up_since; // when the last host was lost, and when one was connected again; written under the lock
 	struct pilots *pilots;       // or NULL
 	struct connection_thread *connections; // NULL before hosts_attach()
@@ -282,7 +282,7 @@ enum host_attempt_step { STEP_BASE, STEP_GO, STEP_RUN, STEP_COME, STEP_REMOVE, S
 
 struct host_attempt {
 	struct list link;          // link in host.attempts or host.base_waiters
-	struct list woken;         // link in host.woken
+	struct list woken;         // link in hosts.woken
 	struct host *host;
 	struct worker *worker;     // is resumed when there is something to do for the attempt; NULL: a thread waits in file_talk_wait() for that
 	const struct hosts_place *place;
@@ -298,7 +298,7 @@ struct host_attempt {
 	int pid;                   // of its process on the other machine
 	struct buf out[2];         // stdout and stderr that came and were not passed on yet: with what is passed on now, at most OUTPUT_WINDOW bytes
 	size_t taken;              // bytes that were passed on, and not acknowledged yet
-	unsigned wanted;           // slots that the fairpars in its job want, and that were not requested yet
+	unsigned wanted;           // slots that the fairpars in its job want, until `requests` has them
 	struct list loans;         // struct hosts_loan
 	int more_fd;               // the attempt is to be resumed when this is readable, because there is more input; or -1
 	struct file_talk *talk;    // the step is a conversation about files; NULL: it is the command
@@ -314,6 +314,7 @@ struct host_attempt {
 	// of the thread that has resumed the attempt
 	enum host_attempt_step step;
 	bool runs, has_started;    // the command was sent; config->started() was called
+	unsigned requests;         // slots to be requested for the fairpars in its job
 	bool wrote;                // output of the command was passed on
 	bool is_shut[2];           // nobody reads the stream any more
 	struct pollfd input[2];    // this end of the pipe to the command's stdin, and more_fd: the arguments `to` and `more` of stdin_pipe_fill()
@@ -329,10 +330,8 @@ enum { OUTPUT_TAKEN = OUTPUT_WINDOW / 4 };
 // the step is refused because of hosts.ending.
 bool host_submit(struct host_attempt *attempt, struct file_talk *talk, bool is_cleanup);
 
-// host_attempt_on_wake() notes that there is something to do for the attempt; host_resume_woken() then has all such attempts of the host
-// resumed. With the lock.
+// Notes that there is something to do for the attempt: the connections' thread then has it resumed. On that thread, with the lock.
 void host_attempt_on_wake(struct host_attempt *attempt);
-void host_resume_woken(struct host *host);
 
 // Runs the command. Returns false if it waits for the machine; else true with attempt->result and attempt->error.
 bool host_attempt_run(struct host_attempt *attempt);

@@ -413,9 +413,7 @@ static int run_single(struct client *client, const struct options *options, uint
 		await_memory(client, options, signal_fd, &memory, &claim);
 	}
 	if (client) {
-		if (isatty(STDERR_FILENO)) {
-			screen_open(NULL, NULL);
-		}
+		screen_open(NULL, NULL);
 		client_want(client, 1, (unsigned)options->pool.width);
 		awaited = await_lease(client, options, deadline, signal_fd, &lease);
 		screen_close();

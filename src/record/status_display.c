@@ -406,10 +406,8 @@ void status_display_resume(struct run *run) {
 }
 
 void status_display_resized(struct run *run) {
-	if (run->status_display && run->status_display->how == SHOWS_LINE) {
-		screen_resized();
-		mark_dirty(run->status_display);
-	}
+	screen_resized();
+	status_display_resume(run);
 }
 
 void status_display_toggle(struct run *run) {
@@ -507,7 +505,7 @@ int status_display_open(struct run *run) {
 	struct status_display *display = NEW(struct status_display);
 	display->run = run;
 	if (!choose(display)) {
-		screen_open_quiet();
+		screen_open(NULL, NULL); // draws nothing: screen_say() then knows where the cursor is
 		free(display);
 		return 0;
 	}
@@ -519,11 +517,7 @@ int status_display_open(struct run *run) {
 	    || (display->how == SHOWS_LINE && signals_add(run->signal_fd, SIGWINCH) != 0)) {
 		return -1;
 	}
-	if (display->how == SHOWS_LINE) {
-		screen_open(on_cleared, display);
-	} else {
-		screen_open_quiet();
-	}
+	screen_open(display->how == SHOWS_LINE ? on_cleared : NULL, display);
 	return 0;
 }
 

@@ -61,22 +61,18 @@ static void unlock(void) {
 
 void screen_open(void (*changed)(void *arg), void *arg) {
 	struct stat out, own;
+	if (isatty(STDERR_FILENO) != 1) {
+		return;
+	}
 	bool out_known = fstat(STDOUT_FILENO, &out) == 0, same = fstat(STDERR_FILENO, &own) == 0 && out_known && own.st_rdev == out.st_rdev;
-	bool out_is_tty = isatty(STDOUT_FILENO) == 1;
+	bool out_is_tty = isatty(STDOUT_FILENO) == 1, out_is_pipe = out_known && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode));
 	cond_init(&screen.free);
 	screen.changed = changed;
 	screen.arg = arg;
 	screen.disturbed[STDERR_FILENO] = screen.moves_cursor[STDERR_FILENO] = true;
-	screen.disturbed[STDOUT_FILENO] = out_is_tty || (out_known && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode)));
 	screen.moves_cursor[STDOUT_FILENO] = out_is_tty && same;
+	screen.disturbed[STDOUT_FILENO] = changed ? out_is_tty || out_is_pipe : screen.moves_cursor[STDOUT_FILENO];
 	atomic_store_release(&is_open, true); // pairs with the acquire in disturbs()
-}
-
-void screen_open_quiet(void) {
-	if (isatty(STDERR_FILENO) == 1) {
-		screen_open(NULL, NULL); // `wants` is never set, so `changed` is never called
-		screen.disturbed[STDOUT_FILENO] = screen.moves_cursor[STDOUT_FILENO]; // without own lines, writes to a pipe need no care
-	}
 }
 
 // ---- drawing ----
@@ -239,7 +235,7 @@ void screen_leave(int fd, int last) {
 	if (!screen.moves_cursor[fd]) {
 		screen.rest = now_ns() + (uint64_t)PIPE_MS * NS_PER_MS;
 	}
-	if (screen.wants && !screen.shown && !screen.called && may_draw()) {
+	if (screen.changed && screen.wants && !screen.shown && !screen.called && may_draw()) {
 		again = screen.called = true; // the lines have to be drawn again, with new text
 	}
 	unlock();

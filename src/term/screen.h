@@ -13,14 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Makes stderr, a terminal, the screen. Before writes to stdout the own lines are erased, unless stdout is a regular file or
+// Makes stderr the screen if it is a terminal; else does nothing. Before writes to stdout the own lines are erased, unless stdout is a regular file or
 // a device that is no terminal; a pipe counts as the terminal, since its reader may write there. `changed` is called when the own
-// lines were erased and have to be drawn again: from any thread, and it must not block. To be called before other threads write.
+// lines were erased and have to be drawn again: from any thread, and it must not block. If it is NULL, own lines that were erased stay away, and
+// writes to a pipe erase none. To be called before other threads write.
 void screen_open(void (*changed)(void *arg), void *arg);
-
-// Makes stderr the screen if it is a terminal, but draws no own lines there: screen_say() then knows where the cursor is. To be called before other
-// threads write.
-void screen_open_quiet(void);
 
 // Erases the own lines and gives the screen up. To be called when no other thread writes.
 void screen_close(void);

@@ -32,11 +32,17 @@ char *xstrdup(const char *s) {
 
 void *xmemdup(const void *mem, size_t size) {
 	char *copy = xmalloc(size + 1);
-	if (size > 0) {
-		memcpy(copy, mem, size);
-	}
-	copy[size] = '\0';
+	*put_bytes(copy, mem, size) = '\0';
 	return copy;
+}
+
+void store_integer(void *member, size_t size, int64_t number) {
+	uint32_t half = (uint32_t)number;
+	switch (size) {
+	case sizeof(number): memcpy(member, &number, sizeof(number)); break;
+	case sizeof(half): memcpy(member, &half, sizeof(half)); break;
+	default: *(bool *)member = number != 0; break;
+	}
 }
 
 void *copy_with_texts(const void *object, size_t size, const struct text_member *texts, size_t n) {

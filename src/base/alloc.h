@@ -27,6 +27,9 @@ static inline char *put_bytes(char *to, const void *mem, size_t size) {
 	return size > 0 ? (char *)memcpy(to, mem, size) + size : to;
 }
 
+// Stores the number in a member of `size` bytes: an integer or an enum of 4 or 8 bytes, a bool, or a pointer, which gets NULL from a 0.
+void store_integer(void *member, size_t size, int64_t number);
+
 // Describes a member of a struct that points to a text: `text` is the address of this member, `len` the length of the text in bytes.
 struct text_member {
 	const char **text;

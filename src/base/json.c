@@ -65,6 +65,10 @@ void json_add_string(struct buf *buf, const char *key, const char *value) {
 void json_add_bytes(struct buf *buf, const char *key, const char *value, size_t len) {
 	bool is_first = buf->len > 0 && buf->data[buf->len - 1] == '{';
 	buf_printf(buf, "%s\"%s\":", is_first ? "" : ",", key);
+	json_add_value(buf, key, value, len);
+}
+
+void json_add_value(struct buf *buf, const char *key, const char *value, size_t len) {
 	if (!json_add_text(buf, value, len)) {
 		buf_printf(buf, ",\"%s_b64\":", key);
 		json_add_base64(buf, value, len);

@@ -13,6 +13,9 @@
 void json_add_string(struct buf *buf, const char *key, const char *value);
 void json_add_bytes(struct buf *buf, const char *key, const char *value, size_t len);
 
+// Appends what json_add_bytes() appends behind `"key":`.
+void json_add_value(struct buf *buf, const char *key, const char *value, size_t len);
+
 // Appends the text as a JSON string, in quotes. Returns false if some of it became U+FFFD.
 bool json_add_text(struct buf *buf, const char *text, size_t len);
 

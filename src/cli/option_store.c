@@ -58,18 +58,6 @@ void option_add_text(const char ***list, size_t *n, const char *text) {
 	(*list)[(*n)++] = text;
 }
 
-static void store_integer(char *field, size_t size, long value) {
-	if (size == sizeof(bool)) {
-		*(bool *)(void *)field = value != 0;
-	} else if (size == sizeof(int)) {
-		int number = (int)value;
-		memcpy(field, &number, sizeof(number));
-	} else {
-		verify(size == sizeof(long));
-		memcpy(field, &value, sizeof(value));
-	}
-}
-
 static int store_text(const struct value_info *info, enum option_id id, char *field, const char *text) {
 	if (text && *text == '\0' && info->least > 0) {
 		return option_value_way(&option_table[id]) > VALUE_ALWAYS

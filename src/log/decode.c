@@ -308,27 +308,17 @@ static uint64_t parse_date(const char *text) {
 
 // ---- values read by the table log/events.def ----
 
-// Stores the number in a member of `size` bytes: an integer, an enum, a bool, or a pointer, which becomes NULL.
-static void store(void *member, size_t size, uint64_t number) {
-	uint32_t half = (uint32_t)number;
-	switch (size) {
-	case sizeof(uint64_t): memcpy(member, &number, sizeof(number)); break;
-	case sizeof(uint32_t): memcpy(member, &half, sizeof(half)); break;
-	default: *(bool *)member = number != 0; break;
-	}
-}
-
 // Reads the value of the key into the member; `with` is the member that event_field.with names.
 static void read_value(struct log_reader *reader, const struct event_field *field, void *member, void *with) {
 	const char *key = field->key;
 	uint64_t number;
 	switch ((enum field_type)field->type) {
 	case FIELD_NUMBER:
-	case FIELD_EXIT: store(member, field->size, get_u64(reader, key, field->most, (uint64_t)field->otherwise)); break;
+	case FIELD_EXIT: store_integer(member, field->size, (int64_t)get_u64(reader, key, field->most, (uint64_t)field->otherwise)); break;
 	case FIELD_INTEGER: break; // never read
 	case FIELD_KILOBYTES: *(long *)member = (long)(get_u64(reader, key, field->most, 0) / 1024); break;
 	case FIELD_FLAG: *(bool *)member = value_of(reader, key)->kind == JSON_TRUE; break;
-	case FIELD_NAME: store(member, field->size, get_name(reader, key, field)); break;
+	case FIELD_NAME: store_integer(member, field->size, (int64_t)get_name(reader, key, field)); break;
 	case FIELD_SECONDS: *(uint64_t *)member = get_ns(reader, key); break;
 	case FIELD_TIMEVAL:
 		number = get_ns(reader, key);

@@ -54,25 +54,13 @@ static void add_date(struct buf *buf, uint64_t ns) {
 
 // ---- strings ----
 
-static void add_exact_key(struct buf *buf, const struct event_field *field) {
-	buf_printf(buf, ",\"%s_b64\":", field->key);
-}
-
-// Adds the string; if the string is not UTF-8, adds behind it a second key with the exact bytes as base64.
-static void add_string(struct buf *buf, const struct event_field *field, const char *text, size_t len) {
-	if (!json_add_text(buf, text, len)) {
-		add_exact_key(buf, field);
-		json_add_base64(buf, text, len);
-	}
-}
-
 // Adds a job as "BATCH#7".
 static void add_job(struct buf *buf, const struct event_field *field, const char *batch, uint64_t number) {
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	buf_adds(&name, batch);
 	buf_addc(&name, '#');
 	add_u64(&name, number);
-	add_string(buf, field, name.data, name.len);
+	json_add_value(buf, field->key, name.data, name.len);
 }
 
 // Adds a list of the `n` strings as text. With `exact` adds a list with base64 for each string that is not UTF-8, and null for each other
@@ -97,7 +85,7 @@ static bool add_elements(struct buf *buf, const char *text, uint32_t n, bool exa
 
 static void add_strings(struct buf *buf, const struct event_field *field, const char *texts, uint32_t n) {
 	if (!add_elements(buf, texts, n, /* exact */ false)) {
-		add_exact_key(buf, field);
+		buf_printf(buf, ",\"%s_b64\":", field->key);
 		add_elements(buf, texts, n, /* exact */ true);
 	}
 }
@@ -153,8 +141,8 @@ static void add_value(struct buf *buf, const struct event *event, const struct e
 	case FIELD_DOUBLE: add_double(buf, *(const double *)member); break;
 	case FIELD_DATE: add_date(buf, number); break;
 	case FIELD_JOB: add_job(buf, field, *(const char *const *)with, number); break;
-	case FIELD_TEXT: add_string(buf, field, *text, strlen(*text)); break;
-	case FIELD_BYTES: add_string(buf, field, *text, *(const size_t *)with); break;
+	case FIELD_TEXT: json_add_value(buf, field->key, *text, strlen(*text)); break;
+	case FIELD_BYTES: json_add_value(buf, field->key, *text, *(const size_t *)with); break;
 	case FIELD_STRINGS: add_strings(buf, field, *text, *(const uint32_t *)with); break;
 	}
 }

@@ -44,11 +44,7 @@ char *buf_reserve(struct buf *buf, size_t more) {
 }
 
 void buf_add(struct buf *buf, const void *mem, size_t len) {
-	char *end = buf_reserve(buf, len);
-	if (len > 0) {
-		memcpy(end, mem, len);
-	}
-	end[len] = '\0';
+	*put_bytes(buf_reserve(buf, len), mem, len) = '\0';
 	buf->len += len;
 }
 

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -41,7 +40,7 @@ void tmpfile_add_name(struct buf *buf, int fd) {
 }
 
 const char *tmpfile_dir(const char *fallback) {
-	const char *dir = getauxval(AT_SECURE) ? NULL : getenv("TMPDIR");
+	const char *dir = secure_getenv("TMPDIR");
 	return dir && *dir ? dir : fallback;
 }
 

@@ -337,8 +337,7 @@ struct chrome *chrome_new(const struct palette *palette, const struct first_pass
 	return chrome;
 }
 
-void chrome_on_event(void *arg, const struct event *event) {
-	struct chrome *chrome = arg;
+void chrome_on_event(struct chrome *chrome, const struct event *event) {
 	attempts_on_event(&chrome->attempts, event);
 	switch (event->kind) {
 	case EVENT_WAIT_END: add_wait(chrome, &event->u.wait, event->at); break;

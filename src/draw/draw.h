@@ -44,8 +44,8 @@ struct rows {
 void rows_init(struct rows *rows, const struct palette *palette, const struct first_pass *first_pass);
 void rows_fini(struct rows *rows);
 
-// An event_fn: adds a row when a job ends; `arg` is the struct rows.
-void rows_on_event(void *arg, const struct event *event);
+// Adds a row when a job ends.
+void rows_on_event(struct rows *rows, const struct event *event);
 
 // Appends the table, or nothing if it has no rows.
 void rows_add(struct buf *buf, const struct rows *rows);
@@ -85,8 +85,8 @@ struct chrome;
 // counters, and all other batches share one set of counters. `palette`, `first_pass` and `arg` are borrowed until chrome_finish().
 struct chrome *chrome_new(const struct palette *palette, const struct first_pass *first_pass, chrome_write_fn *write, void *arg);
 
-// An event_fn: adds the event; `arg` is the struct chrome.
-void chrome_on_event(void *arg, const struct event *event);
+// Adds the event.
+void chrome_on_event(struct chrome *chrome, const struct event *event);
 
 // Writes the end of the text, and frees the struct chrome.
 void chrome_finish(struct chrome *chrome);

@@ -4,26 +4,15 @@
   if (!table) return;
   var body = table.tBodies[0], rows = Array.from(body.rows), heads = Array.from(table.tHead.rows[0].cells);
   var order = new Intl.Collator(undefined, {numeric: true});
-  function value(row, i) {
-    var text = row.cells[i].textContent;
-    if (!heads[i].classList.contains('n')) return text;
-    var number = parseFloat(text);
-    return isNaN(number) ? -1 : number;
-  }
   function sort(i) {
-    var numeric = heads[i].classList.contains('n');
     var was = heads[i].getAttribute('aria-sort');
-    var down = was ? was === 'ascending' : numeric && i > 3;
+    var down = was ? was === 'ascending' : i > 3 && heads[i].classList.contains('n');
     heads.forEach(function (head) { head.removeAttribute('aria-sort'); });
     heads[i].setAttribute('aria-sort', down ? 'descending' : 'ascending');
-    var keyed = rows.map(function (row, n) { return {row: row, key: value(row, i), n: n}; });
-    keyed.sort(function (a, b) {
-      var d = numeric ? a.key - b.key : order.compare(a.key, b.key);
-      return (down ? -d : d) || a.n - b.n;
-    });
-    var all = document.createDocumentFragment();
-    keyed.forEach(function (k) { all.appendChild(k.row); });
-    body.appendChild(all);
+    rows.slice().sort(function (a, b) {
+      var d = order.compare(a.cells[i].textContent, b.cells[i].textContent);
+      return down ? -d : d;
+    }).forEach(function (row) { body.appendChild(row); });
   }
   heads.forEach(function (head, i) {
     var button = document.createElement('button');

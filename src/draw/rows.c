@@ -85,8 +85,7 @@ static void add_attempt(struct running_sum *sum, const struct event_job_end *end
 	sum->attempts = sum->attempts == 0 ? end->id.attempt : sum->attempts + (result->start > 0 && end->id.attempt > 1);
 }
 
-void rows_on_event(void *arg, const struct event *event) {
-	struct rows *rows = arg;
+void rows_on_event(struct rows *rows, const struct event *event) {
 	const struct event_job_end *end = &event->u.job_end;
 	if (event->kind != EVENT_JOB_END || end->id.role != ROLE_JOB) {
 		return;

@@ -34,8 +34,7 @@ void first_pass_init(struct first_pass *first_pass) {
 	first_pass->attempts = (struct attempts){.fn = count_attempt, .arg = first_pass};
 }
 
-void first_pass_on_event(void *arg, const struct event *event) {
-	struct first_pass *first_pass = arg;
+void first_pass_on_event(struct first_pass *first_pass, const struct event *event) {
 	attempts_on_event(&first_pass->attempts, event);
 	if (event->kind == EVENT_LENT && event->u.lent.end >= event->u.lent.start) {
 		++first_pass->bars;
@@ -300,8 +299,7 @@ static void add_inner(struct timeline *timeline, const struct event_lent *lent, 
 	add_bar(timeline, bar, &text);
 }
 
-void timeline_on_event(void *arg, const struct event *event) {
-	struct timeline *timeline = arg;
+void timeline_on_event(struct timeline *timeline, const struct event *event) {
 	const struct event_lent *lent = &event->u.lent;
 	attempts_on_event(&timeline->attempts, event);
 	if (event->kind != EVENT_LENT || lent->end < lent->start) {

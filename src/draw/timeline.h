@@ -28,8 +28,8 @@ struct first_pass {
 // Begins the pass. *first_pass must not be moved until machines_fini(&first_pass->machines), which frees its memory.
 void first_pass_init(struct first_pass *first_pass);
 
-// An event_fn: counts attempts, and slots that were lent; `arg` is the struct first_pass.
-void first_pass_on_event(void *arg, const struct event *event);
+// Counts attempts, and slots that were lent.
+void first_pass_on_event(struct first_pass *first_pass, const struct event *event);
 
 // Ends the pass, after the last event. To be called once.
 void first_pass_finish(struct first_pass *first_pass);
@@ -128,9 +128,9 @@ struct timeline {
 void timeline_init(struct timeline *timeline, const struct palette *palette, const struct first_pass *first_pass);
 void timeline_fini(struct timeline *timeline);
 
-// An event_fn: adds attempts, and the slots that were lent to runs in jobs; `arg` is the timeline. After the last event,
-// attempts_finish() adds the attempts that have not ended.
-void timeline_on_event(void *arg, const struct event *event);
+// Adds attempts, and the slots that were lent to runs in jobs. After the last event, attempts_finish() adds the attempts that have
+// not ended.
+void timeline_on_event(struct timeline *timeline, const struct event *event);
 
 // Returns the position of the event time `at` on the axis in pixels, 0 to TIMELINE_WIDTH.
 double timeline_x(const struct timeline *timeline, uint64_t at);

@@ -211,8 +211,7 @@ const char *const attempt_waits[] = {
 	[WHY_SUSPEND] = "while it was stopped", [WHY_HOST] = "for a machine",
 };
 
-void attempts_on_event(void *arg, const struct event *event) {
-	struct attempts *all = arg;
+void attempts_on_event(struct attempts *all, const struct event *event) {
 	all->last = event->at > all->last ? event->at : all->last;
 	if (event->kind == EVENT_JOB_START) {
 		add_start(all, &event->u.job_start, event->at);

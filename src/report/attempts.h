@@ -98,9 +98,8 @@ struct attempts {
 	struct lanes slots, slotless;
 };
 
-// An event_fn: `arg` is the struct attempts. Calls `fn` for the attempt that the event starts or ends, but not for a job
-// that was up to date or never ran.
-void attempts_on_event(void *arg, const struct event *event);
+// Calls `fn` for the attempt that the event starts or ends, but not for a job that was up to date or never ran.
+void attempts_on_event(struct attempts *attempts, const struct event *event);
 
 // Calls `fn` with ATTEMPT_LEFT for each attempt that has not ended, as if it ended with the last event, and frees the
 // memory. `slots.n`, `slotless.n` and `last` stay.

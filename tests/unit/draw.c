@@ -19,6 +19,7 @@ struct sample {
 	struct palette palette;
 	struct timeline timeline;
 	struct rows rows;
+	struct chrome *chrome;
 	struct buf trace;
 };
 
@@ -26,6 +27,13 @@ static void tell_first_pass(void *arg, const struct event *event) {
 	struct sample *sample = arg;
 	stats_on_event(sample->stats, event);
 	first_pass_on_event(&sample->first_pass, event);
+}
+
+static void tell_second_pass(void *arg, const struct event *event) {
+	struct sample *sample = arg;
+	timeline_on_event(&sample->timeline, event);
+	rows_on_event(&sample->rows, event);
+	chrome_on_event(sample->chrome, event);
 }
 
 static void take_trace(void *arg, const char *text, size_t len) {
@@ -41,12 +49,10 @@ static void sample_make(struct sample *sample, void (*tell)(event_fn *fn, void *
 	palette_init(&sample->palette, sample->stats);
 	timeline_init(&sample->timeline, &sample->palette, &sample->first_pass);
 	rows_init(&sample->rows, &sample->palette, &sample->first_pass);
-	tell(timeline_on_event, &sample->timeline);
-	tell(rows_on_event, &sample->rows);
+	sample->chrome = chrome_new(&sample->palette, &sample->first_pass, take_trace, sample);
+	tell(tell_second_pass, sample);
 	attempts_finish(&sample->timeline.attempts);
-	struct chrome *chrome = chrome_new(&sample->palette, &sample->first_pass, take_trace, sample);
-	tell(chrome_on_event, chrome);
-	chrome_finish(chrome);
+	chrome_finish(sample->chrome);
 }
 
 static void sample_free(struct sample *sample) {

@@ -241,8 +241,8 @@ bool pool_wait_idle(struct pool *pool, uint64_t deadline);
 
 // Resumes the worker's item, whose run or resume has returned WORK_PENDING or is about to: a thread of the pool will call its `resume`. Several
 // pool_resume() before then count as one; if the item ends instead of returning WORK_PENDING, they have no effect. From any thread; the caller
-// may hold locks that rank above the pool's (base/locks.def), as no hook but `trouble` is called. The caller knows that the item has not ended. pool_resume_all()
-// does so for `n` workers under one lock.
+// may hold locks that rank above the pool's (base/locks.def), as no hook but `trouble` is called. The caller knows that the item has not ended.
+// pool_resume_all() does so for `n` workers under one lock.
 void pool_resume(struct worker *worker);
 void pool_resume_all(struct pool *pool, struct worker *const *workers, size_t n);
 

@@ -103,7 +103,7 @@ struct fair_tier {
 	size_t nqueues;
 	// sums over the queues in the heap BY_VIRT, for fair_lag(): of the weights, and of weight * (virtual time - `base`)
 	double weights, weighted;
-	uint64_t base;
+	uint64_t base;            // the virtual time of the queue that last came into this heap while the heap was empty
 };
 
 struct fair {

@@ -146,7 +146,7 @@ struct worker {
 	uint64_t expected;       // the median length of its queue's items when the item began; 0: not known
 	uint64_t lent_at, away;  // when the item began to lend its slots; for how many nanoseconds it had no slots before that
 	uint32_t width;          // slots that the item takes, or wants while it waits for them
-	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
+	uint32_t extra;          // how many of the item's slots, beyond its first, the queue is charged for in the fair choice
 	uint64_t token_due;      // if the queue has a rate: when the token comes that follows the item's own; 0: the item took no token
 	struct queue *reserved_queue; // queue of the item that was taken and waits for its slots (`queue` is NULL then); NULL: none
 	unsigned flags;          // flags of the item

@@ -34,15 +34,15 @@ struct leases_changes {
 
 struct observation;
 
-// Connects to the pool options->pool.name, whose server it starts if there is none; or without a name to the run in whose job
-// this process is. Called while the process has one thread. Names the pool in the context's environment, for jobs.
+// Connects to the pool options->pool.name, whose server it starts if there is none; or, if no pool is named, to the run above: the run
+// in whose job this process is. Called while the process has one thread. Names the pool in the context's environment, for jobs.
 //
-// *slots: the limit of -j, or 0; set to the number of slots that the run has now. *ret_bounds: the fewest and the most that it may have.
-// The fewest is 0 if the number is not known: the run above is a client of make's jobserver, and *slots is only an upper bound.
+// *slots: the limit of -j, or 0; set to the number of slots that the run has now. *ret_bounds: the fewest and the most slots that it may have.
+// The fewest is 0 if nobody knows this number, as when the run above is a client of make's jobserver: then *slots is only an upper bound.
 //
-// Returns -1 after a message, or 0. The caller frees *ret_leases with leases_close(). *ret_leases is NULL, with *slots 1, if there is
-// no server. If a pool was named, a warning was printed then. Without a pool, this run has slots of its own then; a warning was printed
-// only if the run above is there and does not answer.
+// Returns -1 after a message, or 0. The caller frees *ret_leases with leases_close(). If no server is there, *ret_leases is NULL and *slots
+// is 1. Then a run with a named pool has this one slot, and a warning was printed. A run without a pool ignores *slots, as it has slots of
+// its own; a warning was printed only if the run above is there and does not answer.
 int leases_open(const struct options *options, struct context *context, unsigned *slots, struct slots_bounds *ret_bounds,
                 struct leases **ret_leases) FP_NODISCARD;
 
@@ -78,7 +78,7 @@ bool leases_regain(struct leases *leases, struct live_attempt *attempt) FP_NODIS
 void leases_yield(struct leases *leases, struct live_attempt *attempt);
 void leases_take_back(struct leases *leases, struct live_attempt *attempt);
 
-// For hooks.starving of the pool: asks the server for as many leases as there is work for. For hooks.surplus: releases the
+// For hooks.starving of the worker pool: asks the server for as many leases as there is work for. For hooks.surplus: releases the
 // leases for which there is no work. Any thread.
 void leases_ask(struct leases *leases);
 void leases_return_surplus(struct leases *leases);

@@ -335,7 +335,7 @@ void publish_batch_end(struct batch *batch) {
 	}
 }
 
-// Counts the end of `jobs` jobs in the batch and in the run. Returns true if that meets --halt. With the lock.
+// Counts `jobs` ended jobs in the batch, and their process in the run unless its failure is allowed. True if that meets --halt. With the lock.
 static bool count_end(struct batch *batch, const struct result *result, uint64_t jobs) {
 	struct run *run = batch->run;
 	counts_add(&batch->ended.counts, result->outcome, jobs);

@@ -38,9 +38,9 @@ struct chrome {
 	struct buf buf;
 	uint64_t start;          // event time of the run
 	uint64_t interval;       // time between two samples of a counter
-	struct attempts attempts; // its `rows` are the tracks of slots; NULL: there is one machine, whose slots are the tracks
+	struct attempts attempts; // attempts.rows: which tracks are slots of which machine; NULL: there is one machine, and each of its slots has a track
 	unsigned nslots, ntracks; // tids are 1 to ntracks; the slots come first
-	struct origins *origins; // the origins, by the seq of their item
+	struct origins *origins; // CHROME_ORIGINS entries; the entry of an item is at the item's seq modulo CHROME_ORIGINS
 	uint64_t ids;            // how many ids arrows and waits have got so far
 	int32_t (*counters)[COUNTERS][CHROME_SAMPLES + 1]; // [class][counter][sample]: by how much the counter has changed
 	bool first;              // no event was written yet, so no comma stands before the next event

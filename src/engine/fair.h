@@ -109,7 +109,7 @@ struct fair_tier {
 struct fair {
 	struct fair_tier *tiers; // by priority, highest first
 	uint64_t npicks;
-	unsigned busy_tiers;     // tiers with a queue that fair_pick() could take
+	unsigned busy_tiers;     // how many tiers have a queue that fair_pick() could pick
 	bool time;               // charges slot-time instead of turns
 	uint8_t ntiers;          // created so far, up to 255
 	uint32_t tokens_rem;     // remainder of `tokens`, in sixteenths

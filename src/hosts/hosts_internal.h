@@ -89,7 +89,7 @@ enum connection_phase { CONNECTION_NONE, CONNECTION_LOOKUP, CONNECTION_BEGUN, CO
 //
 //   state:  CONNECTING -> UP <-> HELD       UP, HELD -> CONNECTING (goodbye), LOST
 //           CONNECTING, LOST, UNREACHABLE, ENDED -> UP, LOST, UNREACHABLE, ENDED
-//           LOST, UNREACHABLE, ENDED -> CONNECTING (the list names it again)
+//           LOST, UNREACHABLE, ENDED -> CONNECTING (the list names the machine again)
 struct host {
 	struct hosts *hosts;
 	size_t index;                // in hosts.hosts
@@ -100,7 +100,7 @@ struct host {
 
 	enum host_state state;
 	bool was_up;                 // the host was connected at least once
-	bool is_removed;             // the list does not name the machine any more: the host takes no further job
+	bool is_removed;             // the list of machines does not name the host any more: the host takes no further job
 	unsigned slots;              // for jobs; 0 while the host is not connected
 	unsigned used;               // slots of all places on the host (struct hosts_place)
 	unsigned nalone;             // attempts on it that have the host for themselves (hosts_place.is_alone); if above 0, no other attempt comes
@@ -109,7 +109,7 @@ struct host {
 	enum controller_reason adapted; // why -j auto has changed `offered`, if hosts_report_slots() is to report it; else CONTROLLER_KEPT
 	unsigned stuck;              // slots of its worker that are taken by jobs which were told to end and have not
 	unsigned pooled;             // slots that the pool has for the host: `slots`, or `used` while jobs still use more than `slots`
-	const struct sshlogin *listed; // the machine's entry in the list as it was read last: says the number of slots and the groups
+	const struct sshlogin *listed; // the machine's entry in the list of machines, as read last: says the number of slots and the groups
 	const struct sshlogin *node; // the node of a connected pilot, else `login`
 	uint64_t idle_since;         // of a pilot: when it was requested, when it came, or when its last job ended; the latest of these
 	uint64_t came;               // of a pilot: when it was connected last
@@ -214,7 +214,7 @@ struct hosts {
 	char *self;
 	struct buf term_seq;
 	struct host_list *lists;     // all lists that host_list.c has read: they are kept because hosts borrow the logins in them
-	atomic_uint_least64_t next_list_check; // now_ns() time; TIME_NEVER: a thread is reading the list, or it cannot change
+	atomic_uint_least64_t next_list_check; // now_ns() time; TIME_NEVER: a thread is reading the list of machines, or the list cannot change
 	unsigned machines;           // --onall: how many machines work at once: the pool always has this number of slots, and each host has one; else 0
 };
 
@@ -365,8 +365,8 @@ void hosts_answer_requests(struct hosts *hosts);
 // Returns how many slots the waiting attempts that may use pilots need. With the lock.
 unsigned hosts_pilots_wanted(const struct hosts *hosts);
 
-// Sets how many slots the host has, by the list and by its worker: 0 if the host takes no jobs or is not in the list any more. Changes the number of
-// slots of the pool accordingly (host.pooled). With the lock, which hosts_detach() takes, too.
+// Sets how many slots the host has, by the list of machines and by its worker: 0 if the host takes no jobs or has left the list. Changes the number
+// of slots of the pool accordingly (host.pooled). With the lock, which hosts_detach() takes, too.
 void host_set_slots(struct host *host);
 
 // Sets the slots of the host's worker, or of this machine, which -j auto has changed because of `reason`. With the lock.
@@ -384,7 +384,7 @@ struct host *hosts_find_here(const struct hosts *hosts);
 // Whether the batch may use the host. With the lock.
 bool hosts_binding_has(const struct hosts_binding *binding, const struct host *host);
 
-// Releases the worker of a host that the list does not name any more, if no job and no base file is there. With the lock.
+// Releases the host's worker if the host has left the list of machines and has no job; but not if the run is to remove base files. With the lock.
 void host_release_removed(struct host *host);
 
 // Adapts how many items the batches may run at once to the slots that their hosts have now. With the lock.

@@ -23,7 +23,7 @@
 // The program of the guardian; returns its exit status.
 int guardian_main(int argc, char *argv[]);
 
-// Entries of the table: more than there can be threads that wait for a job. An entry takes memory only once it is used.
+// Entries of the group table, one for each running child: more than there can be threads to run them. An entry that was never used takes no memory.
 enum { GROUPS_MAX = 256 * 1024 };
 
 enum { COOKIE_BYTES = 192 };

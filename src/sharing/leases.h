@@ -34,15 +34,15 @@ struct leases_changes {
 
 struct observation;
 
-// Connects to the pool options->pool.name, whose server it starts if there is none; or, if no pool is named, to the run above: the run
-// in whose job this process is. Called while the process has one thread. Names the pool in the context's environment, for jobs.
+// Connects to the pool options->pool.name, and starts the pool's server if there is none; or, if no pool is named, connects to the run above:
+// the run in whose job this process is. Called while the process has one thread. Names the pool in the context's environment, for jobs.
 //
-// *slots: the limit of -j, or 0; set to the number of slots that the run has now. *ret_bounds: the fewest and the most slots that it may have.
-// The fewest is 0 if nobody knows this number, as when the run above is a client of make's jobserver: then *slots is only an upper bound.
+// *slots: the limit of -j, or 0; set to the number of slots that this run has now. *ret_bounds: the fewest and the most slots that this run may
+// have; the fewest is 0 if the number is not known, as the run above is a client of make's jobserver: *slots is only an upper bound.
 //
-// Returns -1 after a message, or 0. The caller frees *ret_leases with leases_close(). If no server is there, *ret_leases is NULL and *slots
-// is 1. Then a run with a named pool has this one slot, and a warning was printed. A run without a pool ignores *slots, as it has slots of
-// its own; a warning was printed only if the run above is there and does not answer.
+// Returns -1 after a message, or 0. The caller frees *ret_leases with leases_close(). If there is no server, sets *ret_leases to NULL and *slots
+// to 1. If a pool is named, a warning says so, and this run has the one slot. If no pool is named, the caller gives this run slots of its own and
+// ignores *slots; a warning was printed only if the run above exists and does not answer.
 int leases_open(const struct options *options, struct context *context, unsigned *slots, struct slots_bounds *ret_bounds,
                 struct leases **ret_leases) FP_NODISCARD;
 
@@ -53,9 +53,9 @@ bool leases_adapt(const struct leases *leases);
 // before the first child of `children`.
 void leases_share_memory(const struct leases *leases, struct children *children);
 
-// leases_begin() waits for a lease for an attempt, and names the lease in config->env, which lasts until leases_end(). Returns false if
+// leases_begin() waits for a lease for an attempt, and sets config->env to a copy that also names the lease. Returns false if
 // leases_terminate() was called before a lease came: the attempt is cancelled. leases_end() gives the lease back, if the attempt has
-// one. On the attempt's thread; `leases` may be NULL.
+// one, and frees the copy of the environment. On the attempt's thread; `leases` may be NULL.
 bool leases_begin(struct leases *leases, struct child_config *config, struct live_attempt *attempt) FP_NODISCARD;
 void leases_end(struct leases *leases, struct live_attempt *attempt);
 

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The receivers of the log's events: `stats` and `first_pass` at the first reading, the members below at the second.
+// What the log's events are collected in: `stats` and `first_pass` get them at the first reading; `timeline`, `rows` and `chrome` at the second.
 struct drawing {
 	const char *name;          // the name of the log in messages
 	struct run_stats *stats;

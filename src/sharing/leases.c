@@ -232,7 +232,7 @@ bool leases_begin(struct leases *leases, struct child_config *config, struct liv
 		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 		lease_id_add(&name, leases->source, attempt->lease.id);
 		config->env = attempt->env = env_with(config->env, leases->in_pool ? "FAIRPAR_LEASE" : "FAIRPAR_SOCK", buf_str(&name));
-		config->forks = true; // the guardian keeps the connection, and so the lease, until all processes of a killed run have ended
+		config->forks = true; // starts the guardian, which keeps the connection of a killed run, and so the lease, while it kills the run's jobs
 	}
 	return !cancelled;
 }

@@ -236,7 +236,7 @@ void publish_close(struct run *run) {
 
 // ---- the halt and the exit status ----
 
-// Returns true if the job that was just counted, with the result `by`, meets --halt. With the lock.
+// Returns true if --halt is met, and was not before. `by` is then kept as the result of the job that met it. With the lock.
 static bool check_halt(struct run *run, const struct result *by) {
 	struct publisher *publisher = run->publisher;
 	bool stop = !atomic_load_relaxed(&publisher->halted) && halt_is_met(&run->halt, &publisher->tally);
@@ -335,7 +335,7 @@ void publish_batch_end(struct batch *batch) {
 	}
 }
 
-// Counts `jobs` ended jobs in the batch, and their process in the run unless its failure is allowed. True if that meets --halt. With the lock.
+// Counts an end: as `jobs` jobs in the batch; as one in the run, unless the batch allows the failure. Returns true if --halt is met. With the lock.
 static bool count_end(struct batch *batch, const struct result *result, uint64_t jobs) {
 	struct run *run = batch->run;
 	counts_add(&batch->ended.counts, result->outcome, jobs);
@@ -632,7 +632,7 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 	}
 }
 
-// Publishes the end of an attempt; with `jobs` > 0 counts it as the end of so many jobs. `worker`: its worker, or NULL.
+// Publishes the end of an attempt; with `jobs` > 0 also counts it, as count_end() does. `worker`: the worker of the attempt, or NULL.
 static void end_jobs(struct batch *batch, struct event *event, uint64_t jobs, struct worker *worker) {
 	struct publisher *publisher = batch->run->publisher;
 	const struct result *result = &event->u.job_end.result;

@@ -79,7 +79,7 @@
 //     show_mode.c         what is shown without a run: --check, --list, --from-log
 //     sem_mode.c, pool_mode.c        one command that waits for a semaphore, or for a slot of a pool
 //     control_mode.c      --status, --add, --wait, --cancel: the side that asks a run (run/control.c answers)
-//     worker_mode.c       --worker: the other end of a connection; worker.c: the jobs there
+//     worker.c            --worker: the other end of a connection, and the jobs there
 //
 // src/LAYERS says which room may use which rooms; tests/lint/layers checks the includes, tests/lint/symbols the calls.
 

@@ -177,13 +177,10 @@ int opt_print(struct parser *parser, const char *value) {
 
 int opt_jobs(struct parser *parser, const char *value) {
 	// The run parses the argument again when it has raised the limit of descriptors; here a mistake is found before anything starts.
-	unsigned slots;
 	struct slots_bounds bounds;
 	char *error;
 	parser->options->jobs = value;
-	int result = slots_is_auto(value) ? slots_auto_parse("--jobs", value, slots_limit(/* nofile */ 1024), &bounds, &error)
-	                                  : slots_parse(value, /* nofile */ 1024, &slots, &error);
-	return result == 0 ? 0 : diag_error_free(error);
+	return slots_parse(value, /* nofile */ 1024, &bounds, &error) == 0 ? 0 : diag_error_free(error);
 }
 
 // Reads N, or auto as with --jobs.

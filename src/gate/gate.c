@@ -190,17 +190,16 @@ static void reread_jobs(struct gate *gate) {
 	mutex_lock(&gate->lock);
 	bool changed = slots_watch_changed(&gate->jobs_file);
 	mutex_unlock(&gate->lock);
-	unsigned slots;
+	struct slots_bounds bounds;
 	FP_CLEANUP(free_later) char *error = NULL;
 	if (!changed || run->leases || run->jobserver) { // with leases or a jobserver the slots are not only this run's
 		return;
 	}
-	if (slots_parse(gate->jobs, run->job_fds, &slots, &error) != 0) {
+	if (slots_parse(gate->jobs, run->job_fds, &bounds, &error) != 0) {
 		diag_warn("%s; the number of jobs stays as it is", error);
 		return;
 	}
-	unsigned limit = slots_limit(run->job_fds);
-	slots = slots < limit ? slots : limit;
+	unsigned limit = slots_limit(run->job_fds), slots = bounds.most < limit ? bounds.most : limit;
 	pool_set_slots(run->pool, slots);
 	publish_slots(run, slots, "-j");
 }

@@ -3,10 +3,7 @@
 #pragma once
 
 #include "cli/options.h"
-#include "process/child.h"
 #include "process/context.h"
-#include "process/sysload.h"
-#include "slots/slots.h"
 
 // --check and --list: loads options->manifest, checks it, and with --list prints the batches that the options name on stdout. Prints what
 // is wrong with the manifest, or with the names of batches, on stderr. Returns EXIT_TROUBLE if anything is wrong or could not be
@@ -25,27 +22,13 @@ int sem_run(struct options *options, struct context *context);
 // status, with --single the command's; if a signal ends the command, it ends this process, too. Call it before any thread is started.
 int pool_run(const struct options *options, struct context *context);
 
-// --worker: runs the jobs that another fairpar sends over stdin (remote/worker_end.h). Returns the exit status. Call it before any thread
-// is started.
-int worker_run(const struct options *options, struct context *context);
-
 // --add, --wait, --wait-any, --cancel, and --status of a run: sends the request to the run in whose job this process is, or to the
 // run of --run, and prints the answer. Returns the exit status: with --wait and --wait-any that of the jobs.
 int control_ask(const struct options *options, const struct context *context) FP_NODISCARD;
 
-// ---- worker.c: `fairpar --worker`, which runs the jobs that a dispatcher sends over descriptors 0 and 1, as fairpar-worker(7) has it ----
-
-struct remote_worker_config {
-	struct slots_bounds slots; // jobs at once; -j auto keeps their number within these bounds
-	bool is_auto;        // -j auto
-	bool learns_memory;  // a job whose batch is known starts only if there is memory for it (process/memory.h)
-	uint64_t left;       // seconds that the worker may run; 0: no limit. It ends its jobs two seconds and the length of term_seq before this time
-	                     // is over. In the minute before that it takes no job; or in the last tenth of the time until then, if that is less
-	const char *node;    // the machine's name
-	struct term_seq term_seq; // how jobs are ended
-	struct sysload_gate gate; // what holds jobs back
-};
-
-// Runs until the dispatcher releases the worker, the connection breaks, or a signal ends the process, which then dies by that signal. Returns 0
-// after a release, else EXIT_TROUBLE after a message. Called while the process has one thread. `context` is borrowed; jobs inherit it.
-int worker_serve(const struct remote_worker_config *config, struct context *context);
+// --worker (worker.c): runs the jobs that a dispatcher sends over descriptors 0 and 1, as fairpar-worker(7) has it, until the dispatcher releases the
+// worker, the connection breaks, or a signal ends the process, which then dies by that signal. The worker may run for options->worker_seconds seconds;
+// 0: no limit. It ends its jobs two seconds and the length of --term-seq before this time is over. In the minute before that it takes no job; or in the
+// last tenth of the time until then, if that is less. Returns 0 after a release, else EXIT_TROUBLE after a message. Called while the process has one
+// thread. `context` is borrowed; jobs inherit it.
+int worker_run(const struct options *options, struct context *context);

@@ -119,13 +119,13 @@ static int run_command(struct semaphore *semaphore, struct options *options, str
 
 int sem_run(struct options *options, struct context *context) {
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
-	unsigned limit;
+	struct slots_bounds bounds; // `most`: how many commands may hold the semaphore
 	char *jobs_error;
 	unsigned long nofile = context_raise_nofile(context);
 	if (!options->sem.waits && limits_check(options, nofile) != 0) { // checked now: a run in the background has no exit status to report a failure by
 		return EXIT_TROUBLE;
 	}
-	if (slots_parse(options->jobs ? options->jobs : "1", nofile, &limit, &jobs_error) != 0) {
+	if (slots_parse(options->jobs ? options->jobs : "1", nofile, &bounds, &jobs_error) != 0) {
 		diag_error_free(jobs_error);
 		return EXIT_TROUBLE;
 	}
@@ -133,7 +133,7 @@ int sem_run(struct options *options, struct context *context) {
 		return EXIT_TROUBLE;
 	}
 	struct semaphore *semaphore = semaphore_open(options->sem.name, &error);
-	int status = semaphore ? acquire(semaphore, options, limit, &error) : report(&error);
+	int status = semaphore ? acquire(semaphore, options, bounds.most, &error) : report(&error);
 	if (semaphore && (status != 0 || options->sem.waits)) {
 		semaphore_close(semaphore);
 	} else if (semaphore) {

@@ -1,5 +1,5 @@
-// The process at the other end of a connection: the thread of the loop reads and writes the connection; each job has a thread, on which child_run()
-// executes it. When the connection ends or breaks, the worker ends all jobs, by the steps of --term-seq, before it ends itself.
+// --worker: the process at the other end of a connection. The thread of the loop reads and writes the connection; each job has a thread, on which
+// child_run() executes it. When the connection ends or breaks, the worker ends all jobs, by the steps of --term-seq, before it ends itself.
 
 #include "modes/modes.h"
 
@@ -20,6 +20,7 @@
 #include "sharing/nested.h"
 #include "shell/shell.h"
 #include "slots/auto_slots.h"
+#include "slots/slots.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50, LAST_S = 2, BATCHES = 256 };
@@ -62,8 +64,10 @@ struct remote_lending {
 };
 
 struct remote_worker {
-	const struct remote_worker_config *config;
+	const struct options *options;
 	struct context *context;
+	struct slots_bounds bounds; // of the number of slots, jobs at once; equal unless -j is auto
+	bool learns_memory;      // a job whose batch is known starts only if there is memory for it (process/memory.h)
 	struct children *children;
 	struct nested *nested;   // lends slots to the fairpars in jobs; or NULL
 	struct auto_slots *auto_slots; // of -j auto; or NULL
@@ -229,7 +233,7 @@ static uint64_t serve_nested(struct remote_worker *worker) {
 }
 
 static void open_nested(struct remote_worker *worker, unsigned slots) {
-	worker->nested = nested_open(slots, worker->config->slots, /* lends */ true, worker->context, worker->children);
+	worker->nested = nested_open(slots, worker->bounds, /* lends */ true, worker->context, worker->children);
 	if (worker->nested) {
 		nested_attach(worker->nested, &(struct nested_source){
 			.request = request_slot, .others_wait = others_wait, .returned = return_slot, .arg = worker,
@@ -377,7 +381,7 @@ static void run_child(struct remote_job *job, const struct context *context, cha
 	config.origin = config.started_arg = job;
 	config.stack_top = stack_top;
 	config.started = job_started;
-	bool learns = job->batch && job->worker->config->learns_memory && !config.cleanup;
+	bool learns = job->batch && job->worker->learns_memory && !config.cleanup;
 	struct memory_claim claim = {.origin = job, .learned = learns ? &job->batch->memory : NULL, .waits = memory_waits, .waits_arg = job};
 	config.claim = config.memory > 0 || learns ? &claim : NULL;
 	child_run(job->worker->children, &config, &ret_end->result, &ret_end->error);
@@ -746,36 +750,57 @@ static int take_stdio(struct remote_worker *worker) {
 	return result ? -1 : 0;
 }
 
+// Reads -j as the bounds of the number of slots, at most as many as descriptors allow: the dispatcher sends no more jobs than that, so none fails
+// for want of descriptors. Reads --load, too. Returns 0, or -1 after a message.
+static int read_limits(struct remote_worker *worker, unsigned long nofile) {
+	const struct options *options = worker->options;
+	struct slots_bounds *bounds = &worker->bounds;
+	unsigned limit = slots_limit(nofile);
+	char *error;
+	if (slots_parse(options->jobs ? options->jobs : "100%", nofile, bounds, &error) != 0
+	    || (options->load && load_parse(options->load, &worker->gate.max_load, &error) != 0)) {
+		return diag_error_free(error);
+	}
+	bounds->most = bounds->most < limit ? bounds->most : limit;
+	bounds->least = bounds->least < bounds->most ? bounds->least : bounds->most;
+	return 0;
+}
+
 static int worker_open(struct remote_worker *worker) {
+	const struct options *options = worker->options;
+	const bool is_auto = options_jobs_auto(options);
+	if (read_limits(worker, (unsigned long)context_raise_nofile(worker->context)) != 0) {
+		return -1;
+	}
 	worker->signal_fd = signals_open();
 	worker->wake_fd = wakeup_open();
 	if (worker->signal_fd < 0 || worker->wake_fd < 0 || take_stdio(worker) != 0) {
-		diag_error("cannot set up the connection of the worker: %s", strerror(errno));
-		return -1;
+		return diag_error("cannot set up the connection of the worker: %s", strerror(errno));
 	}
-	(void)context_raise_nofile(worker->context);
-	worker->children = children_create(&worker->config->term_seq, worker->context, worker->wake_fd);
+	worker->children = children_create(&options->term_seq, worker->context, worker->wake_fd);
 	children_start_guardian(worker->children);
-	const struct remote_worker_config *config = worker->config;
-	worker->gate = config->gate;
-	unsigned slots = config->slots.most;
-	if (config->is_auto) {
-		worker->auto_slots = auto_slots_new(&config->slots, &(struct auto_owner){
+	unsigned slots = worker->bounds.most;
+	if (is_auto) {
+		worker->auto_slots = auto_slots_new(&worker->bounds, &(struct auto_owner){
 			.demand = get_demand, .changed = on_adapted, .arg = worker, .wake_fd = worker->wake_fd,
 		});
 		slots = auto_slots_number(worker->auto_slots);
 	}
-	worker->batches = config->is_auto || config->learns_memory ? xcalloc(BATCHES, sizeof(*worker->batches)) : NULL;
+	worker->learns_memory = options_learn_memory(options, is_auto);
+	worker->batches = is_auto || worker->learns_memory ? xcalloc(BATCHES, sizeof(*worker->batches)) : NULL;
 	open_nested(worker, slots);
-	uint64_t last = LAST_S * NS_PER_S + term_seq_length(&config->term_seq), usable = u64_minus(config->left * NS_PER_S, last);
-	worker->over = config->left > 0 ? now_ns() + usable : TIME_NEVER;
-	worker->last_minute = config->left > 0 ? worker->over - time_earlier(usable / 10, LAST_MINUTE_S * NS_PER_S) : TIME_NEVER;
+	uint64_t left = options->worker_seconds, last = LAST_S * NS_PER_S + term_seq_length(&options->term_seq), usable = u64_minus(left * NS_PER_S, last);
+	worker->over = left > 0 ? now_ns() + usable : TIME_NEVER;
+	worker->last_minute = left > 0 ? worker->over - time_earlier(usable / 10, LAST_MINUTE_S * NS_PER_S) : TIME_NEVER;
+	const char *node = getenv("SLURMD_NODENAME"); // the name by which Slurm's commands know the machine
+	struct utsname machine;
+	verify(uname(&machine) == 0);
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	worker->end = worker_end_new(&calls, worker, &(struct worker_hello){
 		.slots = slots,
-		.left = config->left,
+		.left = left,
 		.memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0,
-		.node = config->node,
+		.node = node ? node : machine.nodename,
 	}, now_ns());
 	// the worker may run in a job of a fairpar that is not its dispatcher: that fairpar has set these variables
 	char *unset[] = {"FAIRPAR_LEASE", "FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL};
@@ -815,8 +840,11 @@ static void worker_close(struct remote_worker *worker) {
 	fd_close(&worker->out_fd);
 }
 
-int worker_serve(const struct remote_worker_config *config, struct context *context) {
-	struct remote_worker worker = {.config = config, .context = context, .in_fd = -1, .out_fd = -1, .signal_fd = -1, .wake_fd = -1};
+int worker_run(const struct options *options, struct context *context) {
+	struct remote_worker worker = {
+		.options = options, .context = context, .gate = {.memfree = (uint64_t)options->memfree, .asks = "memfree"},
+		.in_fd = -1, .out_fd = -1, .signal_fd = -1, .wake_fd = -1,
+	};
 	int status = EXIT_TROUBLE;
 	mutex_init(&worker.lock, LOCK_WORKER);
 	cond_init(&worker.work);

@@ -114,13 +114,11 @@ static int count_slots(struct run *run, bool *ret_has_guardian) {
 	if (gate_open(run, jobs) != 0) { // before slots_parse(): if -j names a file, the gate must see each change after it was read
 		return -1;
 	}
-	struct slots_bounds bounds = {.least = 1};
+	struct slots_bounds bounds;
 	char *error;
 	bool is_auto = slots_is_auto(jobs);
 	unsigned limit = slots_limit(run->job_fds);
-	int failed = is_auto ? slots_auto_parse("--jobs", jobs, limit, &bounds, &error)
-	                     : slots_parse(jobs, run->job_fds, &bounds.most, &error);
-	if (failed) {
+	if (slots_parse(jobs, run->job_fds, &bounds, &error) != 0) {
 		return diag_error_free(error);
 	}
 	if (bounds.most > limit) {

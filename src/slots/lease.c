@@ -411,7 +411,7 @@ void lease_leave(struct lease_client *client, uint64_t now) {
 }
 
 static void give_turn_back(struct lease_table *table, uint64_t now) {
-	fair_give_back(&table->fair, &table->gathering->batch->fair, table->gathers_since, now);
+	fair_give_back(&table->fair, &table->gathering->batch->fair, /* items */ 1, /* extra */ 0, table->gathers_since, now);
 	table->gathering = NULL;
 }
 

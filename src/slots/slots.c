@@ -114,22 +114,6 @@ static enum slots_form parse_form(const char *text, bool decimals, double *ret_v
 	return form;
 }
 
-// Parses a value of -j. Returns 0, or -1 if the text has none of its forms.
-static int parse_slots_value(const char *text, unsigned long nofile, unsigned *ret_slots) {
-	double value;
-	enum slots_form form = parse_form(text, /* decimals */ false, &value);
-	if (form == FORM_NUMBER) {
-		*ret_slots = value > 0 ? (unsigned)value : slots_limit(nofile);
-	} else if (form == FORM_OF_CPUS) {
-		// Rounded up, as GNU parallel does; its manual: "If the evaluated number is less than 1 then 1 will be used" (GNU
-		// parallel itself gives up).
-		long n = value < INT_MAX ? (long)value : INT_MAX;
-		n += (double)n < value;
-		*ret_slots = n > 0 ? (unsigned)n : 1;
-	}
-	return form == FORM_NONE ? -1 : 0;
-}
-
 // Reads a file into `text`, an array of `size` bytes. Returns the text without the blanks around it, "" if it does not fit, or NULL with errno.
 static const char *read_value(const char *path, char *text, size_t size) {
 	static const char blanks[] = " \t\r\n";
@@ -143,54 +127,60 @@ static const char *read_value(const char *path, char *text, size_t size) {
 	return n < 0 ? NULL : text + strspn(text, blanks);
 }
 
-// An option whose argument is a value, or the name of a file that holds the value; and where the value goes.
-struct limit_value {
-	const char *option;      // as messages name it
-	unsigned long nofile;
-	unsigned *slots;         // where the value goes; NULL: it is a load, and goes to *load
-	double *load;
-};
-
-static int limit_value_parse(const struct limit_value *value, const char *text) {
-	double load;
-	if (value->slots) {
-		return parse_slots_value(text, value->nofile, value->slots);
-	}
-	if (parse_form(text, /* decimals */ true, &load) == FORM_NONE) {
-		return -1;
-	}
-	*value->load = load < 0.01 ? 0.01 : load;
-	return 0;
-}
-
-// Parses the text, or what the file of that name holds. Returns 0, or -1 with *ret_error.
-static int limit_value_read(const struct limit_value *value, const char *text, char **ret_error) {
+// Parses the text, or what the file of that name holds: a value of --load if `is_load`, else of --jobs. *ret_value is as that of parse_form(). Returns
+// FORM_NONE with *ret_error if there is no such value.
+static enum slots_form read_form(bool is_load, const char *text, double *ret_value, char **ret_error) {
+	const char *option = is_load ? "--load" : "--jobs";
 	char read[256];
-	if (limit_value_parse(value, text) == 0) {
-		return 0;
+	enum slots_form form = parse_form(text, /* decimals */ is_load, ret_value);
+	if (form != FORM_NONE) {
+		return form;
 	}
 	struct stat st;
 	if (stat(text, &st) != 0 || !S_ISREG(st.st_mode)) { // a fifo could make us wait for ever
-		return error_text(ret_error, "%s must be N, +N, -N, N%% or the name of a file that holds one of these%s, not '%s'",
-		            value->option, value->slots ? ", or auto" : "", text_shows(text));
+		error_text(ret_error, "%s must be N, +N, -N, N%% or the name of a file that holds one of these%s, not '%s'", option,
+		           is_load ? "" : ", or auto", text_shows(text));
+		return FORM_NONE;
 	}
 	const char *word = read_value(text, read, sizeof(read));
+	form = word ? parse_form(word, /* decimals */ is_load, ret_value) : FORM_NONE;
 	if (!word) {
-		return error_text(ret_error, "cannot read '%s' for %s: %s", text_shows(text), value->option, strerror(errno));
+		error_text(ret_error, "cannot read '%s' for %s: %s", text_shows(text), option, strerror(errno));
+	} else if (form == FORM_NONE) {
+		error_text(ret_error, "'%s', named by %s, must hold N, +N, -N or N%%, and nothing else%s", text_shows(text), option,
+		           !is_load && slots_is_auto(word) ? ": auto can only be given on the command line" : "");
 	}
-	if (limit_value_parse(value, word) != 0) {
-		return error_text(ret_error, "'%s', named by %s, must hold N, +N, -N or N%%, and nothing else%s", text_shows(text), value->option,
-		            value->slots && slots_is_auto(word) ? ": auto can only be given on the command line" : "");
+	return form;
+}
+
+int slots_parse(const char *text, unsigned long nofile, struct slots_bounds *ret_bounds, char **ret_error) {
+	if (slots_is_auto(text)) {
+		return slots_auto_parse("--jobs", text, slots_limit(nofile), ret_bounds, ret_error);
 	}
+	double value;
+	enum slots_form form = read_form(/* is_load */ false, text, &value, ret_error);
+	if (form == FORM_NONE) {
+		return -1;
+	}
+	unsigned slots;
+	if (form == FORM_NUMBER) {
+		slots = value > 0 ? (unsigned)value : slots_limit(nofile);
+	} else {
+		// Rounded up, as GNU parallel does; its manual: "If the evaluated number is less than 1 then 1 will be used" (GNU
+		// parallel itself gives up).
+		slots = value > 1 ? whole_cpus(value < INT_MAX ? value : INT_MAX) : 1;
+	}
+	*ret_bounds = (struct slots_bounds){slots, slots};
 	return 0;
 }
 
-int slots_parse(const char *text, unsigned long nofile, unsigned *ret_slots, char **ret_error) {
-	return limit_value_read(&(struct limit_value){.option = "--jobs", .nofile = nofile, .slots = ret_slots}, text, ret_error);
-}
-
 int load_parse(const char *text, double *ret_load, char **ret_error) {
-	return limit_value_read(&(struct limit_value){.option = "--load", .load = ret_load}, text, ret_error);
+	double load;
+	if (read_form(/* is_load */ true, text, &load, ret_error) == FORM_NONE) {
+		return -1;
+	}
+	*ret_load = load < 0.01 ? 0.01 : load;
+	return 0;
 }
 
 // ---- -j auto ----

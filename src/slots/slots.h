@@ -21,17 +21,18 @@ double slots_quota(const char *root);
 // The greatest number of slots that makes sense with `nofile` descriptors, at least 1.
 unsigned slots_limit(unsigned long nofile);
 
+// The fewest and the most slots that there may be, at least 1; equal if the number is fixed.
+struct slots_bounds {
+	unsigned least, most;
+};
+
 // Parses N, +N, -N, N%, 0 (as many as possible: slots_limit(nofile)) or the name of a FILE that holds one of these, as
-// GNU parallel's -j. A number that was given may be more than slots_limit(nofile): the caller warns and cuts it.
-// Returns 0, or -1 with *ret_error, a whole message (caller frees).
-int slots_parse(const char *text, unsigned long nofile, unsigned *ret_slots, char **ret_error) FP_NODISCARD;
+// GNU parallel's -j; or "auto" as slots_auto_parse() does, up to slots_limit(nofile). Bounds that were given may be more than slots_limit(nofile): the
+// caller cuts them. Returns 0, or -1 with *ret_error, a whole message (caller frees).
+int slots_parse(const char *text, unsigned long nofile, struct slots_bounds *ret_bounds, char **ret_error) FP_NODISCARD;
 
 // Is the value "auto", or "auto:" and bounds?
 bool slots_is_auto(const char *text);
-
-struct slots_bounds {
-	unsigned least, most; // at least 1
-};
 
 // Parses "auto" (from 1 to `most`) or "auto:LEAST-MOST". Returns 0, or -1 with *ret_error, a whole message (caller frees) that
 // names `option`.

@@ -534,17 +534,17 @@ static bool takes_slots(const char *slots) {
 static void test_slots(void) {
 	static const char *const good[] = {"8", "0", "007", "+2", "-1", "50%", "150%", "12.5%", "1000000",
 	                                   "12.1234567890%", "0000000001"};
-	static const char *const bad[] = {"", "x", "auto", "1.5", "%", "8x", "+", "-", "+50%", "-50%", "+1.5", "50%%", "1.%", " 8"};
-	unsigned slots;
+	static const char *const bad[] = {"", "x", "1.5", "%", "8x", "+", "-", "+50%", "-50%", "+1.5", "50%%", "1.%", " 8"};
+	struct slots_bounds bounds;
 	char *error;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); ++i) {
-		check(takes_slots(good[i]) && slots_parse(good[i], 1024, &slots, &error) == 0);
+		check(takes_slots(good[i]) && slots_parse(good[i], 1024, &bounds, &error) == 0);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
-		check(!takes_slots(bad[i]) && slots_parse(bad[i], 1024, &slots, &error) != 0);
+		check(!takes_slots(bad[i]) && slots_parse(bad[i], 1024, &bounds, &error) != 0);
 		free(error);
 	}
-	check(!takes_slots("1000001"));
+	check(!takes_slots("1000001") && !takes_slots("auto"));
 }
 
 static void test_delays(void) {

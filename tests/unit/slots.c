@@ -12,21 +12,21 @@
 #include <sys/stat.h>
 
 static unsigned parsed(const char *text, unsigned long nofile) {
-	unsigned slots = 0;
+	struct slots_bounds bounds = {0, 0};
 	char *error = NULL;
-	int result = slots_parse(text, nofile, &slots, &error);
+	int result = slots_parse(text, nofile, &bounds, &error);
 	if (result != 0) {
 		fprintf(stderr, "# %s\n", error);
 		free(error);
 	}
-	check(result == 0);
-	return slots;
+	check(result == 0 && bounds.least == bounds.most);
+	return bounds.most;
 }
 
 static void check_refused(const char *text, const char *says) {
-	unsigned slots;
+	struct slots_bounds bounds;
 	char *error = NULL;
-	check_equal(slots_parse(text, 1024, &slots, &error), -1);
+	check_equal(slots_parse(text, 1024, &bounds, &error), -1);
 	if (!strstr(error, says)) {
 		fprintf(stderr, "# '%s' does not say '%s'\n", error, says);
 		exit(1);
@@ -228,7 +228,7 @@ static void test_refused(void) {
 	check(mkfifo("fifo", 0600) == 0);
 	static const char *const texts[] = {
 		"", "x", "0.5", "1.5", "+", "-", "%", "+%", "+1%", "-1%", "1%%", "1.%", ".5%", "--2", "1 2", " 1", "1e3", "0x10",
-		"auto", "9999999999", "99999999999%", "nowhere", "dir", "fifo", "\n",
+		"9999999999", "99999999999%", "nowhere", "dir", "fifo", "\n",
 	};
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
 		check_refused(texts[i], "--jobs must be");
@@ -241,6 +241,9 @@ static void test_auto(void) {
 	struct slots_bounds bounds;
 	char *error;
 	check(slots_is_auto("auto") && slots_is_auto("auto:x") && !slots_is_auto("automatic") && !slots_is_auto("./auto"));
+	check(slots_parse("auto", 1024, &bounds, &error) == 0 && bounds.least == 1 && bounds.most == slots_limit(1024));
+	check(slots_parse("auto:2-9999", 1024, &bounds, &error) == 0 && bounds.least == 2 && bounds.most == 9999);
+	check_refused("auto:0-3", "a bound must be at least 1");
 	check(slots_auto_parse("--jobs", "auto", 164, &bounds, &error) == 0 && bounds.least == 1 && bounds.most == 164);
 	check(slots_auto_parse("--jobs", "auto:2-64", 164, &bounds, &error) == 0 && bounds.least == 2 && bounds.most == 64);
 	check(slots_auto_parse("--jobs", "auto:7-7", 164, &bounds, &error) == 0 && bounds.least == 7 && bounds.most == 7);

@@ -695,12 +695,8 @@ void fair_done(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint
 	release(fair, queue, 1, extra, 0, 0, now);
 }
 
-void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now) {
-	release(fair, queue, 1, 0, 1, start, now);
-}
-
-void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now) {
-	release(fair, queue, 0, extra, extra, start, now);
+void fair_give_back(struct fair *fair, struct fair_queue *queue, uint32_t items, uint32_t extra, uint64_t start, uint64_t now) {
+	release(fair, queue, items, extra, items + extra, start, now);
 }
 
 void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t turns, uint32_t extra, uint64_t now) {

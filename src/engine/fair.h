@@ -8,7 +8,7 @@
 // An item that counts as several turns: fair_charge, between fair_pick and fair_done, charges the turns after the first.
 // An item that lends its slots for a while: fair_pick -> fair_done -> fair_resume -> fair_done.
 // A wide item, which takes several slots: fair_pick -> fair_charge -> fair_done, or
-// fair_pick -> fair_charge -> fair_widen_back -> fair_give_back.
+// fair_pick -> fair_charge -> fair_give_back.
 //
 // A queue may have a rate: a token bucket that holds one token. Each pick takes the token, and until the next token comes the queue is passed over,
 // as if it were at its limit. So picks are evenly spaced, as by nginx's limit_req without burst and Celery's rate_limit; a counter of N in each fixed
@@ -185,8 +185,9 @@ struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter,
 // An item that was picked has ended, or lends its slots: frees one slot, and `extra` slots that fair_charge() had added.
 void fair_done(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
-// An item that was picked at `start` needed no slot after all: as fair_done(), but the queue also gets back what the item was charged.
-void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now);
+// The queue's items needed some of their slots not at all: frees the slots of `items` items, which were picked at `start`, and `extra` slots of a
+// fair_charge() that was made at `start`. The queue also gets back what it was charged for these slots.
+void fair_give_back(struct fair *fair, struct fair_queue *queue, uint32_t items, uint32_t extra, uint64_t start, uint64_t now);
 
 // For an item that was picked and takes `extra` more slots: charges the queue `turns` more turns at once or, under time, the slot-time of the extra
 // slots as it passes. The item still counts as one item for the limit. May be called more than once for an item.
@@ -195,9 +196,6 @@ void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t turns, ui
 // Under time, charges the queue for the difference if an item has used `slots` slots `more` nanoseconds longer (negative: shorter) than the queue was
 // charged for. Does nothing if turns are charged.
 void fair_correct(struct fair *fair, struct fair_queue *queue, uint32_t slots, int64_t more, uint64_t now);
-
-// Takes back `extra` slots of a fair_charge() that was made at `start`, and their turns: the queue gets back what it was charged for the slots.
-void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now);
 
 // An item that has lent its slots, one and `extra`, by fair_done(), uses them again. It is not charged for its turn again.
 void fair_resume(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);

@@ -29,16 +29,14 @@ static bool is_passed_over(const struct front *front) {
 
 uint64_t front_next_due(const struct group *group) {
 	uint64_t due = TIME_NEVER;
-	for (const struct list *at = group->front.next; at != &group->front; at = at->next) {
-		const struct front *front = list_entry(at, struct front, link);
+	list_for_each_entry(&group->front, const struct front, front, link) {
 		due = is_early(front) && !is_last(front) && front->queue->fair.due < due ? front->queue->fair.due : due;
 	}
 	return due;
 }
 
 struct front *front_first(const struct group *group) {
-	for (struct list *at = group->front.next; at != &group->front; at = at->next) {
-		struct front *front = list_entry(at, struct front, link);
+	list_for_each_entry(&group->front, struct front, front, link) {
 		if (!is_passed_over(front)) {
 			return front;
 		}
@@ -119,7 +117,7 @@ bool group_is_for_reserver(const struct group *group) {
 
 bool group_has_work(struct pool *pool, struct group *group) {
 	const struct front *first = front_first(group);
-	if (!pool->dispatches) {
+	if (!pool_dispatches(pool)) {
 		return false;
 	}
 	if (first) {

@@ -88,7 +88,7 @@ static uint64_t next_due(const struct group *group) {
 static bool needs_timer(const struct pool *pool, const struct group *group) {
 	bool is_free = group->running < group->fair.slots && (!group->reserver || !list_is_empty(&group->front));
 	bool can_be_had = pool->config.hooks.starving && group == &pool->groups[0];
-	return pool->has_rates && (is_free || can_be_had) && pool->dispatches && next_due(group) < (group->timer ? group->timer_due : TIME_NEVER);
+	return pool->has_rates && (is_free || can_be_had) && pool_dispatches(pool) && next_due(group) < (group->timer ? group->timer_due : TIME_NEVER);
 }
 
 bool timer_claim(struct runner *runner) {
@@ -110,6 +110,16 @@ static bool may_start_thread(const struct pool *pool, const struct group *group,
 	return group->nthreads < most && (group->nthreads < group->thread_limit || group->nthreads <= threads_away(group));
 }
 
+void worker_charge(struct worker *worker, struct queue *queue, uint32_t extra, uint64_t now) {
+	struct fair *fair = &worker->group->fair;
+	if (extra > worker->extra) {
+		fair_charge(fair, &queue->fair, extra - worker->extra, extra - worker->extra, now);
+	} else if (extra < worker->extra) {
+		fair_give_back(fair, &queue->fair, /* items */ 0, worker->extra - extra, now, now);
+	}
+	worker->extra = extra;
+}
+
 void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now) {
 	if (worker->token_due > 0 && queue->fair.due == worker->token_due) {
 		fair_set_due(&queue->group->fair, &queue->fair, now, now);
@@ -122,11 +132,8 @@ struct queued_item *reservation_cancel(struct worker *reserver, struct deferred 
 	struct queue *queue = reserver->reserved_queue;
 	uint64_t now = pool_now(pool);
 	struct queued_item *item = reserver->item;
-	if (reserver->extra > 0) {
-		fair_widen_back(&group->fair, &queue->fair, reserver->extra, now, now);
-		reserver->extra = 0;
-	}
-	fair_give_back(&group->fair, &queue->fair, reserver->facts.picked, now);
+	worker_charge(reserver, queue, /* extra */ 0, now);
+	fair_give_back(&group->fair, &queue->fair, /* items */ 1, /* extra */ 0, reserver->facts.picked, now);
 	worker_return_token(reserver, queue, now);
 	reserver->item = NULL;
 	reserver->reserved_queue = NULL;

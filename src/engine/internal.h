@@ -210,7 +210,6 @@ struct pool {
 	void *(*runner_main)(void *); // the function runner_main(): a pointer, because group.c starts the threads, but does not call worker.c
 	bool started, paused, quit;
 	const struct worker *passing; // with one_by_one: the worker whose item must call worker_pass() or end before the next item is dispatched; or NULL
-	bool dispatches;         // started, not paused, and `passing` is NULL
 	bool idle_claimed;       // a thread calls hooks.idle, or has called it
 	bool idle;               // hooks.idle has returned
 	cond idle_cond;          // signalled when `idle` or `callers` changes
@@ -270,6 +269,11 @@ struct deferred {
 #define DEFERRED_INIT(of_pool) {.pool = (of_pool), .close_fd = -1}
 
 #define DEMAND_ANY UINT64_MAX // no demand is above it: value of demand_known at first, and from hooks.starving to the next pool_demand()
+
+// True if items may be dispatched.
+static inline bool pool_dispatches(const struct pool *pool) {
+	return pool->started && !pool->paused && !pool->passing;
+}
 
 // The time by the pool's clock, in nanoseconds.
 uint64_t pool_now(const struct pool *pool);
@@ -358,6 +362,9 @@ void idle_push(struct runner *runner);
 // spare_take() takes a spare worker of the group, or makes one; spare_give() gives the worker back when it has no item.
 struct worker *spare_take(struct pool *pool, struct group *group);
 void spare_give(struct worker *worker);
+
+// Charges the queue, or gives it back a part of its charge, so that it is charged for `extra` slots of the worker's item beyond the first.
+void worker_charge(struct worker *worker, struct queue *queue, uint32_t extra, uint64_t now);
 
 // Gives the token of the worker's item back to the queue, as the item is not going to run; but not if another item has taken the next token.
 void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now);

@@ -126,7 +126,6 @@ void pool_add_threads(struct pool *pool, int more) {
 void pool_start(struct pool *pool) {
 	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	pool->started = true;
-	pool->dispatches = !pool->paused;
 	groups_wake(pool, &deferred);
 }
 
@@ -300,7 +299,6 @@ bool pool_wait_idle(struct pool *pool, uint64_t deadline) {
 void pool_pause(struct pool *pool, bool paused) {
 	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(pool);
 	pool->paused = paused;
-	pool->dispatches = pool->started && !paused && !pool->passing;
 	groups_wake(pool, &deferred);
 	waiting_wake(pool);
 }

@@ -35,8 +35,6 @@ enum work_status {
 };
 
 struct work_type {
-	const char *name;
-
 	// Does the item on the worker's thread, with no lock held; may block. `data` (of `size` bytes, aligned for any
 	// object) is the worker's copy: it stays valid until the item ends.
 	enum work_status (*run)(struct worker *worker, struct queue *queue, void *data, size_t size);

@@ -125,44 +125,32 @@ static void trace_dispatch(const struct worker *worker) {
 	pool->config.hooks.trace(pool->config.hooks.arg, &service);
 }
 
-// Takes the item of this entry, which is the first one of the front. Returns its queue.
-static struct queue *take_front(struct worker *worker, struct front *front, uint64_t now) {
-	struct fair *fair = &worker->group->fair;
-	struct queue *queue = front->queue;
-	fair_arrive(fair, &queue->fair, 1, now);
-	fair_take(fair, &queue->fair, now);
-	front_remove(front);
-	--worker->pool->queued;
-	worker->item = front->item;
-	free(front);
-	return queue;
-}
-
 // Takes the first item of the front; or, if a wide item waits for slots, an item that may pass it; else an item of the queue whose turn it is.
 // Returns the item's queue; or NULL if no item may pass any more.
 static struct queue *worker_take(struct worker *worker, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	struct front *first = front_first(group);
-	struct queue *queue = NULL;
-	if (group->reserver && !first && !(queue = backfill_find(pool, group))) {
+	bool passes = group->reserver && !first;
+	struct queue *queue = first ? first->queue : passes ? backfill_find(pool, group) : list_entry(fair_peek(&group->fair, now), struct queue, fair);
+	if (!queue) {
 		return NULL;
 	}
-	const struct fair_queue *next = first ? &first->queue->fair : queue ? &queue->fair : fair_peek(&group->fair, now);
-	worker->facts.lag = fair_lag(&group->fair, next, now);
-	worker->facts.rate_left = next->interval > 0 && next->due <= now ? next->due : 0;
+	worker->facts.lag = fair_lag(&group->fair, &queue->fair, now);
+	worker->facts.rate_left = queue->fair.interval > 0 && queue->fair.due <= now ? queue->fair.due : 0;
 	enum work_source source = SOURCE_QUEUE;
-	bool takes_token = first && first->queue->fair.interval > 0 && !(first->item->flags & ITEM_LAST);
+	bool takes_token = queue->fair.interval > 0;
 	if (first) {
-		queue = take_front(worker, first, now);
+		takes_token = takes_token && !(first->item->flags & ITEM_LAST);
+		fair_arrive(&group->fair, &queue->fair, 1, now);
+		fair_take(&group->fair, &queue->fair, now);
+		front_remove(first);
+		--pool->queued;
+		worker->item = first->item;
+		free(first);
 	} else {
-		bool passes = queue;
-		if (passes) {
-			fair_take(&group->fair, &queue->fair, now);
-		} else {
-			queue = list_entry(fair_pick(&group->fair, now), struct queue, fair);
-		}
-		takes_token = queue->fair.interval > 0 && !queue->fair.picks_exempt;
+		fair_take(&group->fair, &queue->fair, now);
+		takes_token = takes_token && !queue->fair.picks_exempt;
 		worker->item = queue_take(queue, worker, &source, deferred);
 		source = passes ? SOURCE_BACKFILL : source;
 	}
@@ -175,17 +163,6 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	worker->facts.limit_why = queue->limit_why;
 	queue_note_low(queue, deferred);
 	return queue;
-}
-
-// Charges the queue, or gives it back a part of its charge, so that it is charged for `extra` slots of the worker's item beyond the first.
-static void worker_charge(struct worker *worker, struct queue *queue, uint32_t extra, uint64_t now) {
-	struct fair *fair = &worker->group->fair;
-	if (extra > worker->extra) {
-		fair_charge(fair, &queue->fair, extra - worker->extra, extra - worker->extra, now);
-	} else if (extra < worker->extra) {
-		fair_widen_back(fair, &queue->fair, worker->extra - extra, now, now);
-	}
-	worker->extra = extra;
 }
 
 // Cuts the width of the item that was taken to the number of slots. If too few slots are free, the worker reserves slots as other items end [E9].
@@ -251,7 +228,6 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	++pool->dispatched;
 	if (pool->config.one_by_one && !(worker->flags & WORK_LENT)) {
 		pool->passing = worker;
-		pool->dispatches = false;
 	}
 	if (pool->config.hooks.trace) {
 		trace_dispatch(worker);
@@ -400,9 +376,9 @@ static FP_INLINE void finish_on_slots(struct worker *worker, struct queue *queue
 	}
 	if (status == WORK_NOT_RUN) {
 		if (worker->extra > 0) {
-			fair_widen_back(&group->fair, &queue->fair, worker->extra, worker->facts.start, now);
+			fair_give_back(&group->fair, &queue->fair, /* items */ 0, worker->extra, worker->facts.start, now);
 		}
-		fair_give_back(&group->fair, &queue->fair, worker->facts.picked, now);
+		fair_give_back(&group->fair, &queue->fair, /* items */ 1, /* extra */ 0, worker->facts.picked, now);
 		worker_return_token(worker, queue, now);
 	} else {
 		fair_done(&group->fair, &queue->fair, worker->extra, now);
@@ -415,7 +391,6 @@ static void let_pass(const struct worker *worker, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	if (pool->passing == worker) {
 		pool->passing = NULL;
-		pool->dispatches = pool->started && !pool->paused;
 		groups_wake(pool, deferred);
 	}
 }

@@ -79,7 +79,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	return WORK_OK;
 }
 
-static const struct work_type work_finally = {.name = "finally", .run = run_finally};
+static const struct work_type work_finally = {.run = run_finally};
 
 void batch_command_finally(struct run *run, struct queue *queue) {
 	pool_queue_set_last_item(run->pool, queue, &(struct work){.type = &work_finally});
@@ -151,7 +151,7 @@ static void drop_listing(struct queue *queue, void *data FP_UNUSED, size_t size 
 	publish_lost(queue_user(queue), 1);
 }
 
-static const struct work_type work_listing = {.name = "listing", .run = run_listing, .drop = drop_listing};
+static const struct work_type work_listing = {.run = run_listing, .drop = drop_listing};
 
 enum submit_status batch_command_listing(struct run *run, struct queue *queue) {
 	return pool_submit(run->pool, queue, NULL, &(struct work){.type = &work_listing, .flags = WORK_NO_TOKEN}, 1);

@@ -418,5 +418,5 @@ static void drop_item(struct queue *queue, void *data, size_t size) {
 	drop(&job);
 }
 
-static const struct work_type work_again = {.name = "continuation", .run = run_again, .resume = resume_job, .drop = drop_again};
-const struct work_type work_item = {.name = "item", .run = run_item, .resume = resume_job, .drop = drop_item};
+static const struct work_type work_again = {.run = run_again, .resume = resume_job, .drop = drop_again};
+const struct work_type work_item = {.run = run_item, .resume = resume_job, .drop = drop_item};

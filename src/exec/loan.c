@@ -73,7 +73,7 @@ static void drop(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSE
 	(void)end(*(struct run_loan **)data);
 }
 
-static const struct work_type work_loan = {.name = "loan", .run = run, .resume = resume, .drop = drop};
+static const struct work_type work_loan = {.run = run, .resume = resume, .drop = drop};
 
 // Queues an item that will lend a slot to the fairpars in the attempt, which runs on another machine as `elsewhere`, or here if `elsewhere` is NULL.
 // Returns false if there can be no such slot, or the run takes no more items.

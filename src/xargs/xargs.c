@@ -559,7 +559,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 
 // Submits work for run_item(), which makes the next line, submits work for the line behind it, and runs its line. `from` as for pool_submit().
 static void go_on(struct xargs_run *run, struct worker *from) {
-	static const struct work_type type = {.name = "command line", .run = run_item};
+	static const struct work_type type = {.run = run_item};
 	struct work work = {.type = &type, .data = "", .size = 0};
 	(void)!pool_submit(run->pool, run->queue, from, &work, 1); // refused if the run was stopped
 }

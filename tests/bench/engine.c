@@ -28,11 +28,11 @@ static enum work_status nop_run(struct worker *worker, struct queue *queue, void
 	return WORK_OK;
 }
 
-static const struct work_type nop_type = {.name = "nop", .run = nop_run};
+static const struct work_type nop_type = {.run = nop_run};
 
 static enum work_status tree_run(struct worker *worker, struct queue *queue, void *data, size_t size);
 
-static const struct work_type tree_type = {.name = "tree", .run = tree_run};
+static const struct work_type tree_type = {.run = tree_run};
 
 static enum work_status tree_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	unsigned depth;
@@ -60,7 +60,7 @@ static enum work_status flag_run(struct worker *worker, struct queue *queue, voi
 	return WORK_OK;
 }
 
-static const struct work_type flag_type = {.name = "flag", .run = flag_run};
+static const struct work_type flag_type = {.run = flag_run};
 
 static void submit_outside(long items, long at_once) {
 	struct work works[RUN];

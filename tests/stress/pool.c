@@ -138,7 +138,7 @@ static void item_drop(struct queue *queue, void *data, size_t size);
 
 static enum work_status item_resume(struct worker *worker, struct queue *queue, void *data);
 
-static const struct work_type item_type = {.name = "item", .run = item_run, .resume = item_resume, .drop = item_drop};
+static const struct work_type item_type = {.run = item_run, .resume = item_resume, .drop = item_drop};
 
 // Submits up to MAX_RUN new items, from outside (worker NULL) or from a running item.
 static void items_submit(struct round *round, struct queue *queue, struct worker *worker, uint64_t *dice, uint32_t depth) {
@@ -197,7 +197,7 @@ static enum work_status lone_run(struct worker *worker, struct queue *queue, voi
 	return WORK_OK;
 }
 
-static const struct work_type lone_type = {.name = "lone", .run = lone_run};
+static const struct work_type lone_type = {.run = lone_run};
 
 // Submits one item at a time and waits until it ran: nothing but its own wake-up gets it going.
 static void lone_items(struct round *round, uint32_t n) {

@@ -212,7 +212,7 @@ static void test_give_back(void) {
 	for (int i = 0; i < 30;) {
 		struct fair_queue *queue = pick(&world);
 		if (queue == a && a->running == 1 && i % 2) {
-			fair_give_back(&world.fair, a, 0, 0);
+			fair_give_back(&world.fair, a, 1, 0, 0, 0);
 		} else {
 			fair_done(&world.fair, queue, 0, 0);
 		}
@@ -225,7 +225,7 @@ static void test_give_back(void) {
 	do {
 		struct fair_queue *queue = pick(&world);
 		if (queue == a) {
-			fair_give_back(&world.fair, a, 0, 0);
+			fair_give_back(&world.fair, a, 1, 0, 0, 0);
 			check_equal(a->virt, before);
 			check_equal(a->rem, rem);
 			break;
@@ -285,8 +285,8 @@ static void test_wide_give_back(void) {
 			fair_charge(&world.fair, a, 4, 4, world.now);
 			world.now += S;
 			check_equal(a->extra, 4);
-			fair_widen_back(&world.fair, a, 4, wide, world.now);
-			fair_give_back(&world.fair, a, start, world.now);
+			fair_give_back(&world.fair, a, 0, 4, wide, world.now);
+			fair_give_back(&world.fair, a, 1, 0, start, world.now);
 			check_equal(a->virt, virt);
 			check_equal(a->rem, rem);
 			check_equal(a->extra, 0);

@@ -187,10 +187,10 @@ static void small_end(struct small *small, int i, bool back) {
 	uint64_t start = small->starts[i][queue->running - 1], widened = small->widened[i][queue->running - 1];
 	--small->running;
 	if (widened && back) {
-		fair_widen_back(&world->fair, queue, 1, widened - 1, world->now);
+		fair_give_back(&world->fair, queue, 0, 1, widened - 1, world->now);
 	}
 	if (back) {
-		fair_give_back(&world->fair, queue, start, world->now);
+		fair_give_back(&world->fair, queue, 1, 0, start, world->now);
 	} else {
 		fair_done(&world->fair, queue, widened ? 1 : 0, world->now);
 	}
@@ -787,14 +787,14 @@ static void reference_end(struct world *world, struct naive *naive, int i, bool 
 	if (item->extra > 0) {
 		shadow->extra -= item->extra;
 		if (back) {
-			fair_widen_back(&world->fair, queue, item->extra, item->start, world->now);
+			fair_give_back(&world->fair, queue, 0, item->extra, item->start, world->now);
 			naive_unserve(naive, shadow, item->extra * each);
 			naive_settle(naive, shadow);
 		}
 	}
 	--shadow->running;
 	if (back) {
-		fair_give_back(&world->fair, queue, item->start, world->now);
+		fair_give_back(&world->fair, queue, 1, 0, item->start, world->now);
 		naive_unserve(naive, shadow, each);
 	} else {
 		fair_done(&world->fair, queue, item->extra, world->now);

@@ -73,7 +73,7 @@ static enum work_status second_run(struct worker *worker, struct queue *queue, v
 
 static void test_turns_by_time(void) {
 	// charged the time that it takes, whatever it stands for
-	static const struct work_type second_type = {.name = "second", .run = second_run};
+	static const struct work_type second_type = {.run = second_run};
 	config.fair_time = true;
 	config.now = tick;
 	open_pool(1);
@@ -110,7 +110,7 @@ static void test_lacks(void) {
 }
 
 static void test_late(void) {
-	static const struct work_type late_type = {.name = "late", .run = late_run};
+	static const struct work_type late_type = {.run = late_run};
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL);
 	late_queue = open_queue("b", NULL);
@@ -196,7 +196,7 @@ static void steal_trace(void *arg, const struct service *service) {
 }
 
 static void test_steal(void) {
-	static const struct work_type victim_type = {.name = "victim", .run = victim_run};
+	static const struct work_type victim_type = {.run = victim_run};
 	config.hooks.trace = steal_trace;
 	open_pool(2);
 	struct queue *a = open_queue("a", NULL);
@@ -226,7 +226,7 @@ static enum work_status at_once_run(struct worker *worker, struct queue *queue, 
 	return WORK_OK;
 }
 
-static const struct work_type at_once_type = {.name = "at once", .run = at_once_run};
+static const struct work_type at_once_type = {.run = at_once_run};
 
 static void test_limits(void) {
 	open_pool(4);
@@ -287,7 +287,7 @@ static enum work_status pass_run(struct worker *worker, struct queue *queue, voi
 	return WORK_OK;
 }
 
-static const struct work_type pass_type = {.name = "pass", .run = pass_run};
+static const struct work_type pass_type = {.run = pass_run};
 
 static void test_one_by_one(void) {
 	config.one_by_one = true;
@@ -408,7 +408,7 @@ static enum work_status not_run(struct worker *worker, struct queue *queue, void
 }
 
 static void test_not_run(void) {
-	static const struct work_type type = {.name = "not run", .run = not_run};
+	static const struct work_type type = {.run = not_run};
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
 	submit(a, &type, 5);
@@ -439,7 +439,7 @@ static enum work_status slow_run(struct worker *worker, struct queue *queue, voi
 }
 
 static void test_late_after_a_million(void) {
-	static const struct work_type slow_type = {.name = "slow", .run = slow_run};
+	static const struct work_type slow_type = {.run = slow_run};
 	config.queue_mem = 1 << 20;
 	config.hooks.trace = late_trace;
 	open_pool(1);
@@ -515,7 +515,7 @@ static enum work_status scratch_run(struct worker *worker, struct queue *queue, 
 }
 
 static void test_scratch(void) {
-	static const struct work_type type = {.name = "scratch", .run = scratch_run};
+	static const struct work_type type = {.run = scratch_run};
 	open_pool(3);
 	struct queue *a = open_queue("a", NULL);
 	submit(a, &type, 200);

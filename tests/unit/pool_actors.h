@@ -75,7 +75,7 @@ static inline void act_drop(struct queue *queue, void *data, size_t size) {
 	atomic_add_relaxed(&seen.dropped, 1);
 }
 
-FP_UNUSED static const struct work_type act_type = {.name = "act", .run = act, .drop = act_drop};
+FP_UNUSED static const struct work_type act_type = {.run = act, .drop = act_drop};
 
 static inline void open_stage(unsigned slots) {
 	config.hooks.trace = config.hooks.trace ? config.hooks.trace : note_start;

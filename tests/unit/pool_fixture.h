@@ -149,7 +149,7 @@ static inline void count_drop(struct queue *queue, void *data, size_t size) {
 	atomic_add_relaxed(&seen.dropped, 1);
 }
 
-FP_UNUSED static const struct work_type count_type = {.name = "count", .run = count_run, .drop = count_drop};
+FP_UNUSED static const struct work_type count_type = {.run = count_run, .drop = count_drop};
 
 // An item that raises gate 0 when it runs, and ends when gate 1 has reached its data.
 static inline enum work_status hold_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
@@ -163,7 +163,7 @@ static inline enum work_status hold_run(struct worker *worker, struct queue *que
 	return WORK_OK;
 }
 
-FP_UNUSED static const struct work_type hold_type = {.name = "hold", .run = hold_run, .drop = count_drop};
+FP_UNUSED static const struct work_type hold_type = {.run = hold_run, .drop = count_drop};
 
 static inline void submit(struct queue *queue, const struct work_type *type, int n) {
 	struct work works[256];
@@ -181,7 +181,7 @@ static inline void submit_hold(struct queue *queue, long until) {
 
 static inline enum work_status tree_run(struct worker *worker, struct queue *queue, void *data, size_t size);
 
-FP_UNUSED static const struct work_type tree_type = {.name = "tree", .run = tree_run};
+FP_UNUSED static const struct work_type tree_type = {.run = tree_run};
 
 // A tree of items: each item submits two children to the local list, down to depth 0.
 static inline enum work_status tree_run(struct worker *worker, struct queue *queue, void *data, size_t size) {

@@ -529,7 +529,7 @@ static void many_drop(struct queue *queue, void *data, size_t size) {
 
 // Whatever is taken out of the middle, each item is run once or dropped once, and the others keep their order.
 static void test_middle(void) {
-	static const struct work_type many_type = {.name = "many", .run = many_run, .drop = many_drop};
+	static const struct work_type many_type = {.run = many_run, .drop = many_drop};
 	enum { N = 40000 };
 	config.queue_mem = 1 << 20; // so that some of it is spilled
 	open_pool(3);
@@ -594,7 +594,7 @@ static enum work_status wait_run(struct worker *worker, struct queue *queue, voi
 }
 
 static void test_wait_inside(void) {
-	static const struct work_type type = {.name = "wait", .run = wait_run};
+	static const struct work_type type = {.run = wait_run};
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL);
 	submit(a, &type, 1);
@@ -630,7 +630,7 @@ static enum work_status wait_first(struct worker *worker, struct queue *queue, v
 }
 
 static struct queue *start_waiting(const char *ids, struct queue **ret_other) {
-	static const struct work_type type = {.name = "wait", .run = wait_first, .drop = act_drop};
+	static const struct work_type type = {.run = wait_first, .drop = act_drop};
 	for (int i = 0; i < ACTORS; ++i) {
 		mutex_init(&got[i].lock, LOCK_OF_TEST);
 		cond_init(&got[i].changed);

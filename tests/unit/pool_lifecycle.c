@@ -90,7 +90,7 @@ static enum work_status refer_run(struct worker *worker, struct queue *queue, vo
 	return WORK_OK;
 }
 
-static const struct work_type refer_type = {.name = "refer", .run = refer_run};
+static const struct work_type refer_type = {.run = refer_run};
 
 static void test_ref(void) {
 	open_pool(1);
@@ -177,7 +177,7 @@ static enum work_status nester_run(struct worker *worker, struct queue *queue, v
 	return WORK_OK;
 }
 
-static const struct work_type nester_type = {.name = "nester", .run = nester_run};
+static const struct work_type nester_type = {.run = nester_run};
 
 static void test_shutdown_cancel(void) {
 	open_pool(1);
@@ -234,7 +234,7 @@ static void final_drop(struct queue *queue, void *data, size_t size) {
 	atomic_add_relaxed(&seen.dropped, 1);
 }
 
-static const struct work_type final_type = {.name = "final", .run = final_run, .drop = final_drop};
+static const struct work_type final_type = {.run = final_run, .drop = final_drop};
 
 static void set_last_item(struct queue *queue, unsigned width) {
 	char data[] = "final"; // a copy is kept
@@ -502,7 +502,7 @@ static enum work_status cancel_run(struct worker *worker, struct queue *queue, v
 }
 
 static void test_cancel_from_item(void) {
-	static const struct work_type type = {.name = "cancel", .run = cancel_run};
+	static const struct work_type type = {.run = cancel_run};
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL);
 	cancelled = open_queue("b", NULL);

@@ -66,7 +66,7 @@ static enum work_status part_resume(struct worker *worker, struct queue *queue, 
 	return part_call(worker, part);
 }
 
-static const struct work_type part_type = {.name = "part", .run = part_run, .resume = part_resume, .drop = act_drop};
+static const struct work_type part_type = {.run = part_run, .resume = part_resume, .drop = act_drop};
 
 static void open_parts(unsigned slots, unsigned threads) {
 	config.hooks.flush = on_flush;
@@ -236,7 +236,7 @@ static enum work_status many_resume(struct worker *worker, struct queue *queue, 
 	return ends ? WORK_OK : WORK_PENDING;
 }
 
-static const struct work_type many_type = {.name = "many", .run = many_run, .resume = many_resume};
+static const struct work_type many_type = {.run = many_run, .resume = many_resume};
 
 static void resume_many(int n, long round) {
 	for (int i = 0; i < n; ++i) {
@@ -368,7 +368,7 @@ static enum work_status then_resume(struct worker *worker, struct queue *queue, 
 	return WORK_OK;
 }
 
-static const struct work_type then_type = {.name = "then", .run = part_run, .resume = then_resume};
+static const struct work_type then_type = {.run = part_run, .resume = then_resume};
 
 // What the resumed item submits for its own worker is what the thread takes next, on the same slot.
 static void test_then(void) {

@@ -66,7 +66,7 @@ static void spill_drop(struct queue *queue, void *data, size_t size) {
 	atomic_add_relaxed(&seen.dropped, 1);
 }
 
-static const struct work_type spill_type = {.name = "spill", .run = spill_run, .drop = spill_drop};
+static const struct work_type spill_type = {.run = spill_run, .drop = spill_drop};
 
 static enum submit_status spill_submit(struct queue *queue, uint64_t n) {
 	unsigned char data[512];
@@ -241,7 +241,7 @@ static enum work_status flood_run(struct worker *worker, struct queue *queue, vo
 }
 
 static void test_nested_is_never_refused(void) {
-	static const struct work_type type = {.name = "flood", .run = flood_run};
+	static const struct work_type type = {.run = flood_run};
 	config.queue_mem = 64 << 10;
 	config.spill_dir = "/nonexistent";
 	open_pool(1);

@@ -39,7 +39,7 @@ static enum work_status width_run(struct worker *worker, struct queue *queue, vo
 	return count_run(worker, queue, data, size);
 }
 
-static const struct work_type width_type = {.name = "width", .run = width_run, .drop = count_drop};
+static const struct work_type width_type = {.run = width_run, .drop = count_drop};
 
 // ---- order and charge ----
 
@@ -152,7 +152,7 @@ static enum work_status wide_run(struct worker *worker, struct queue *queue, voi
 // Narrow work without end: each item submits the next, until the wide one has run.
 static enum work_status stream_run(struct worker *worker, struct queue *queue, void *data, size_t size);
 
-static const struct work_type stream_type = {.name = "stream", .run = stream_run};
+static const struct work_type stream_type = {.run = stream_run};
 
 static enum work_status stream_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	(void)data, (void)size;
@@ -164,7 +164,7 @@ static enum work_status stream_run(struct worker *worker, struct queue *queue, v
 }
 
 static void test_does_not_starve(void) {
-	static const struct work_type wide_type = {.name = "wide", .run = wide_run};
+	static const struct work_type wide_type = {.run = wide_run};
 	for (int by_time = 0; by_time < 2; ++by_time) {
 		config.hooks.trace = wide_trace;
 		config.fair_time = by_time;
@@ -311,7 +311,7 @@ static void on_returned(void *arg, struct worker *worker) {
 }
 
 static void test_lends_its_width(void) {
-	static const struct work_type waiter_type = {.name = "waiter", .run = waiter_run};
+	static const struct work_type waiter_type = {.run = waiter_run};
 	config.hooks.returned = on_returned;
 	open_pool(3);
 	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
@@ -331,7 +331,7 @@ static void test_lends_its_width(void) {
 }
 
 static void test_lending_wakes(void) {
-	static const struct work_type late_waiter_type = {.name = "waiter", .run = waiter_run};
+	static const struct work_type late_waiter_type = {.run = waiter_run};
 	config.hooks.returned = on_returned;
 	open_pool(2);
 	struct queue *n = open_queue("n", NULL), *w = open_queue("w", NULL);
@@ -459,7 +459,7 @@ static enum work_status no_run(struct worker *worker, struct queue *queue, void 
 }
 
 static void test_not_run(void) {
-	static const struct work_type type = {.name = "not run", .run = no_run};
+	static const struct work_type type = {.run = no_run};
 	open_pool(2);
 	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
 	submit_wide(a, 2, &type, 0, 5);
@@ -502,7 +502,7 @@ static enum work_status spawn_run(struct worker *worker, struct queue *queue, vo
 }
 
 static void test_local(void) {
-	static const struct work_type type = {.name = "spawn", .run = spawn_run};
+	static const struct work_type type = {.run = spawn_run};
 	open_pool(4);
 	struct queue_attrs attrs = {.weight = 1, .max_parallel = 1};
 	struct queue *a = open_queue("a", &attrs);

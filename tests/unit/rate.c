@@ -122,7 +122,7 @@ static void test_give_back(void) {
 	struct fair_queue *a = add_rated(&world, 4 * TICK);
 	arrive(&world, a, 3);
 	check(pick(&world) == a);
-	fair_give_back(&world.fair, a, world.now, world.now);
+	fair_give_back(&world.fair, a, 1, 0, world.now, world.now);
 	check(!pick(&world));
 	fair_set_due(&world.fair, a, world.now, world.now);
 	check_string(ticks(&world, 6), "A...A.");
@@ -349,7 +349,7 @@ static enum work_status not_run(struct worker *worker, struct queue *queue, void
 	return WORK_NOT_RUN;
 }
 
-static const struct work_type not_run_type = {.name = "not run", .run = not_run};
+static const struct work_type not_run_type = {.run = not_run};
 
 static void test_not_run(void) {
 	open_pool(2);
@@ -618,7 +618,7 @@ static enum work_status note_run(struct worker *worker, struct queue *queue, voi
 	return hold_run(worker, queue, data, size);
 }
 
-static const struct work_type note_type = {.name = "note", .run = note_run, .drop = count_drop};
+static const struct work_type note_type = {.run = note_run, .drop = count_drop};
 
 static void test_brought_forward(void) {
 	// who is brought forward waits for a token too, and has the next one

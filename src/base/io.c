@@ -156,8 +156,10 @@ int wakeup_open(void) {
 
 void wakeup_post(int fd) {
 	uint64_t one = 1;
-	ssize_t n = write(fd, &one, sizeof(one)); // no signal interrupts this call, as the descriptor does not block
-	verify(n == sizeof(one) || errno == EAGAIN); // EAGAIN: the counter is full, so the descriptor is readable
+	if (fd >= 0) {
+		ssize_t n = write(fd, &one, sizeof(one)); // no signal interrupts this call, as the descriptor does not block
+		verify(n == sizeof(one) || errno == EAGAIN); // EAGAIN: the counter is full, so the descriptor is readable
+	}
 }
 
 void wakeup_clear(int fd) {

@@ -82,7 +82,7 @@ int pipe_widen(int fd, int bytes);
 // Returns the descriptor, non-blocking and close-on-exec, for the caller to close(); or -1 with errno. Poll it for POLLIN.
 int wakeup_open(void) FP_NODISCARD;
 
-// Makes the descriptor readable until the next wakeup_clear(). May be called from any thread, and in a signal handler.
+// Makes the descriptor readable until the next wakeup_clear(); does nothing for -1. May be called from any thread, and in a signal handler.
 void wakeup_post(int fd);
 
 // Makes the descriptor no longer readable, no matter how often wakeup_post() was called.

@@ -33,10 +33,7 @@ void write_limit_set(uint64_t limit) {
 	while (limit < old && !atomic_compare_exchange_weak(&limit_at, &old, limit)) {
 	}
 	// seq_cst: either a thread that is about to wait sees the limit, or this thread sees the descriptor that wakes it
-	int fd = limit < old ? atomic_load(&wake_fd) : -1;
-	if (fd >= 0) {
-		wakeup_post(fd);
-	}
+	wakeup_post(limit < old ? atomic_load(&wake_fd) : -1);
 	errno = error;
 }
 

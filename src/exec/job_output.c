@@ -118,9 +118,7 @@ static void pass_on(struct worker_state *state, enum child_stream stream, const 
 static void output_take(void *arg, enum child_stream stream, const char *bytes, size_t n) {
 	struct worker_state *state = arg;
 	pass_on(state, stream, bytes, n);
-	if (state->run->status_display) {
-		status_display_output(state->run);
-	}
+	status_display_output(state->run);
 }
 
 static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
@@ -137,7 +135,7 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	} else {
 		n = spool_readable(job->spool, (int)stream, fd);
 	}
-	if (state->run->status_display && n > 0) {
+	if (n > 0) {
 		status_display_output(state->run);
 	}
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {

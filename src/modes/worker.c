@@ -40,8 +40,9 @@ struct remote_job {
 	struct remote_batch *batch; // or NULL
 	struct payload payload;
 	struct list link;        // link in worker->held or worker->ready, until a thread has taken the job
-	int input_fd;            // wakes its thread when there is input (wakeup_open()); -1: the job gets no input
-	int room_fd;             // wakes its thread when more output may be sent; borrowed from the thread; -1: the job has no thread yet
+	// Wake its thread, if the thread waits. (A thread that takes the job later looks for input or room before it waits.)
+	int input_fd;            // readable when there is input (wakeup_open()); -1: the job gets no input
+	int room_fd;             // readable when more output may be sent; borrowed from the thread; -1: the job has no thread yet
 	bool has_files;          // this is no job, but a conversation about files (file_talk.h)
 	struct live_attempt live; // for slots that are lent to the fairpars in the job
 	struct file_talk talk;   // the conversation; guarded by worker->lock
@@ -555,13 +556,6 @@ static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
 	free(set);
 }
 
-// Wakes the job's thread if it waits for that descriptor. A thread that takes the job later looks for input or room before it waits.
-static void post(int fd) {
-	if (fd >= 0) {
-		wakeup_post(fd);
-	}
-}
-
 static void stop_job(struct remote_job *job, enum stop_how how) {
 	job->expired = job->expired || (how == STOP_EXPIRE && !job->stopped);
 	job->killed = job->killed || how == STOP_KILL;
@@ -576,13 +570,13 @@ static const char *on_frame(void *arg FP_UNUSED, struct channel_job *of, const s
 	case FRAME_IN:
 	case FRAME_EOF:
 		buf_add(&job->input, frame->payload, frame->size);
-		post(job->input_fd);
+		wakeup_post(job->input_fd);
 		return NULL;
 	case FRAME_SHUT:
 		job->shut[frame->numbers[1] == 1 ? STREAM_OUT : STREAM_ERR] = true;
-		post(job->room_fd);
+		wakeup_post(job->room_fd);
 		return NULL;
-	case FRAME_MORE: post(job->room_fd); return NULL;
+	case FRAME_MORE: wakeup_post(job->room_fd); return NULL;
 	case FRAME_LEND:
 		take_slot(job);
 		return NULL;
@@ -594,7 +588,7 @@ static const char *on_frame(void *arg FP_UNUSED, struct channel_job *of, const s
 static void on_suspend(void *arg, bool begins) {
 	struct remote_worker *worker = arg;
 	worker->suspended = begins;
-	if (!begins && worker->auto_slots) {
+	if (!begins) {
 		auto_slots_starving(worker->auto_slots); // nothing was sampled meanwhile
 	}
 	children_signal(worker->children, begins ? SIGSTOP : SIGCONT);
@@ -629,8 +623,8 @@ static void terminate(struct remote_worker *worker) {
 	cond_broadcast(&worker->ends);
 	for (size_t i = 0; i < worker->end->channel.njobs; ++i) {
 		struct remote_job *job = worker->end->channel.jobs[i].owner;
-		post(job->room_fd); // the job need not wait for room any more: output for which there is no room is dropped
-		post(job->input_fd);
+		wakeup_post(job->room_fd); // the job need not wait for room any more: output for which there is no room is dropped
+		wakeup_post(job->input_fd);
 		file_talk_end(&job->talk);
 	}
 	mutex_unlock(&worker->lock);
@@ -671,7 +665,7 @@ static uint64_t do_due(struct remote_worker *worker) {
 		worker->reap = children_reap_orphans(worker->children, worker->signal_fd);
 	}
 	due = time_earlier(due, children_term_step(worker->children, now));
-	due = time_earlier(due, worker->auto_slots ? auto_slots_tick(worker->auto_slots, now) : TIME_NEVER);
+	due = time_earlier(due, auto_slots_tick(worker->auto_slots, now));
 	due = time_earlier(due, worker->ending || !is_greeted ? TIME_NEVER : worker->over);
 	due = time_earlier(due, worker->said_bye ? TIME_NEVER : worker->last_minute);
 	return time_earlier(due, worker->reap);
@@ -685,9 +679,7 @@ static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, 
 	polls_add(polls, guardian_fd(children_guardian(worker->children)), 0);
 	polls_add(polls, reads ? worker->in_fd : -1, POLLIN);
 	polls_add(polls, writes ? worker->out_fd : -1, POLLOUT);
-	if (worker->nested) {
-		nested_add_polls(worker->nested, polls);
-	}
+	nested_add_polls(worker->nested, polls);
 	const struct pollfd *fds = polls->at;
 	int ready = poll(polls->at, polls->n, poll_ms(until));
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);

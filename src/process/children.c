@@ -139,16 +139,10 @@ struct memory *children_memory(struct children *children) {
 	return &children->memory;
 }
 
-static void wake(const struct children *children) {
-	if (children->wake_fd >= 0) {
-		wakeup_post(children->wake_fd);
-	}
-}
-
 void children_start_guardian(struct children *children) {
 	if (guardian_is_wanted(&children->guardian)) {
 		guardian_start(&children->guardian);
-		wake(children);
+		wakeup_post(children->wake_fd);
 	}
 }
 
@@ -283,7 +277,7 @@ void children_list(struct children *children, struct running_child *running) {
 	bool is_refused = end_refused(children, running, now_ns());
 	mutex_unlock(&children->lock);
 	if (is_refused) {
-		wake(children);
+		wakeup_post(children->wake_fd);
 	}
 	if (running->config->foreground) {
 		kill(getpid(), SIGCHLD); // if Ctrl-Z stopped the child before it was listed, the event loop saw SIGCHLD too early: so SIGCHLD is sent again
@@ -486,7 +480,7 @@ void children_cancel(struct children *children, const void *origin, uint64_t now
 	}
 	mutex_unlock(&children->lock);
 	if (marked) {
-		wake(children);
+		wakeup_post(children->wake_fd);
 	}
 }
 

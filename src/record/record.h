@@ -34,7 +34,7 @@ void status_display_toggle(struct run *run);
 // Appends ", ETA 21s" if the end of the batch can be forecast.
 void status_display_add_eta(const struct run *run, const char *batch, struct buf *buf);
 
-// Called when a job has written output, whose last line may be shown (--latest-line). Any thread; run->status_display is not NULL.
+// Called when a job has written output, whose last line may be shown (--latest-line). Any thread.
 void status_display_output(struct run *run);
 
 // ---- explain_live.c ----

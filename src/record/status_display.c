@@ -104,7 +104,7 @@ static void on_event(void *arg, const struct event *event) {
 }
 
 void status_display_output(struct run *run) {
-	if (run->status_display->has_rows) {
+	if (run->status_display && run->status_display->has_rows) {
 		mark_dirty(run->status_display);
 	}
 }

@@ -46,9 +46,7 @@ static void loop_poll(struct run *run, struct polls *polls, int timeout_ms) {
 		polls_add(polls, jobserver_slots_fd(run->jobserver, i), POLLIN);
 	}
 	feeds_add_polls(run, polls);
-	if (run->nested) {
-		nested_add_polls(run->nested, polls);
-	}
+	nested_add_polls(run->nested, polls);
 	control_add_polls(run->control, polls);
 	int ready = poll(polls->at, (nfds_t)polls->n, timeout_ms);
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
@@ -106,9 +104,7 @@ static void run_loop(struct run *run) {
 			next = time_earlier(next, gate_tick(run->gate, now_ns()));
 		}
 		next = time_earlier(next, children_term_step(run->children, now_ns())); // jobs that a signal, the gate or --cancel is ending
-		if (run->auto_slots) {
-			next = time_earlier(next, auto_slots_tick(run->auto_slots, now_ns()));
-		}
+		next = time_earlier(next, auto_slots_tick(run->auto_slots, now_ns()));
 		hosts_report_slots(run->hosts, run_note_slots, run);
 		next = time_earlier(next, status_display_tick(run, now_ns()));
 		next = run->leases ? time_earlier(next, leases_due(run->leases)) : next;
@@ -116,9 +112,7 @@ static void run_loop(struct run *run) {
 		if (run->leases) {
 			apply_lease_changes(run);
 		}
-		if (run->jobserver) {
-			jobserver_slots_tick(run->jobserver, polls.at[POLL_JOBSERVER].revents || polls.at[POLL_JOBSERVER + 1].revents);
-		}
+		jobserver_slots_tick(run->jobserver, polls.at[POLL_JOBSERVER].revents || polls.at[POLL_JOBSERVER + 1].revents);
 		if (run->nested) {
 			sockets_due = nested_tick(run->nested, &polls);
 		}

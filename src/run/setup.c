@@ -346,9 +346,7 @@ static void on_starving(void *arg) {
 	if (run->jobserver) {
 		jobserver_slots_check(run->jobserver);
 	}
-	if (run->auto_slots) {
-		auto_slots_starving(run->auto_slots);
-	}
+	auto_slots_starving(run->auto_slots);
 }
 
 // Under the pool's lock.

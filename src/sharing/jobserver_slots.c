@@ -206,7 +206,7 @@ static void tick_spare(struct jobserver_slots *slots) {
 }
 
 void jobserver_slots_tick(struct jobserver_slots *slots, bool readable) {
-	if (!atomic_exchange(&slots->changed, false) && !readable) {
+	if (!slots || (!atomic_exchange(&slots->changed, false) && !readable)) {
 		return;
 	}
 	if (slots->spare) {

@@ -70,7 +70,7 @@ void jobserver_slots_check(struct jobserver_slots *slots);
 
 // For the event loop. jobserver_slots_fd() returns a descriptor to poll for POLLIN, or -1, for each `which` below
 // JOBSERVER_POLLS; NULL-safe. jobserver_slots_tick() takes and puts back tokens: called whenever the loop wakes; `readable`: one
-// of the descriptors is readable.
+// of the descriptors is readable; NULL-safe.
 enum { JOBSERVER_POLLS = 2 };
 int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which);
 void jobserver_slots_tick(struct jobserver_slots *slots, bool readable);

@@ -284,7 +284,9 @@ void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_re
 }
 
 void nested_add_polls(struct nested *nested, struct polls *polls) {
-	connections_add_polls(&nested->connections, polls);
+	if (nested) {
+		connections_add_polls(&nested->connections, polls);
+	}
 }
 
 uint64_t nested_tick(struct nested *nested, const struct polls *polls) {

@@ -131,7 +131,7 @@ void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_re
 // Returns how many slots beyond those of the jobs are lent to fairpars. Any thread. NULL-safe.
 unsigned nested_lent(struct nested *nested);
 
-// For the event loop: nested_add_polls() adds its descriptors. nested_tick() serves the connections, called whenever the loop
+// For the event loop: nested_add_polls() adds its descriptors; NULL-safe. nested_tick() serves the connections, called whenever the loop
 // wakes; returns when to call it again (now_ns() time), or TIME_NEVER.
 void nested_add_polls(struct nested *nested, struct polls *polls);
 uint64_t nested_tick(struct nested *nested, const struct polls *polls);

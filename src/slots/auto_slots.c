@@ -59,7 +59,7 @@ unsigned auto_slots_number(const struct auto_slots *auto_slots) {
 // ---- what the owner tells ----
 
 void auto_slots_starving(struct auto_slots *auto_slots) {
-	if (!auto_slots->in_shared_pool) {
+	if (auto_slots && !auto_slots->in_shared_pool) {
 		atomic_store_relaxed(&auto_slots->starving, true);
 		wakeup_post(auto_slots->owner.wake_fd);
 	}
@@ -162,7 +162,7 @@ static void begin_anew(struct auto_slots *auto_slots, uint64_t now) {
 
 uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	struct auto_demand demand;
-	if (auto_slots->in_shared_pool) {
+	if (!auto_slots || auto_slots->in_shared_pool) {
 		return TIME_NEVER;
 	}
 	if (atomic_exchange(&auto_slots->starving, false) && auto_slots->due == TIME_NEVER) {

@@ -36,7 +36,7 @@ void auto_slots_free(struct auto_slots *auto_slots);
 // Returns the number of slots; 0 if the server of a pool decides. Only on the thread that calls auto_slots_tick().
 unsigned auto_slots_number(const struct auto_slots *auto_slots);
 
-// Items wait for a slot, so sampling resumes. Any thread.
+// Items wait for a slot, so sampling resumes. Any thread. NULL-safe.
 void auto_slots_starving(struct auto_slots *auto_slots);
 
 // Count an attempt of `width` slots: auto_slots_begin() once it has its slots, before it waits for anything else;
@@ -44,7 +44,7 @@ void auto_slots_starving(struct auto_slots *auto_slots);
 void auto_slots_begin(struct auto_slots *auto_slots, unsigned width);
 void auto_slots_end(struct auto_slots *auto_slots, struct controller_batch *pace, unsigned width, const struct result *result);
 
-// Samples if that is due. Returns when to call again (now_ns() time), or TIME_NEVER.
+// Samples if that is due. Returns when to call again (now_ns() time), or TIME_NEVER. NULL-safe.
 uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now);
 
 // Samples the jobs for the server of a pool.

@@ -1,4 +1,4 @@
-// Allocation calls that never return NULL: if there is no memory, they end the run.
+// Allocation calls that never return NULL: if there is no memory, they end the process.
 
 #include "base/alloc.h"
 

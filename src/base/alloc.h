@@ -1,7 +1,7 @@
-// Allocation calls that never return NULL: if there is no memory, they end the run.
+// Allocation calls that never return NULL: if there is no memory, they end the process.
 //
 // Most callers could do nothing useful about a failed allocation, and a caller that handled the failure incompletely would lose items. So all callers
-// allocate by these functions. If one fails, it prints a message with the size that was asked for, and ends the run with status 255 by diag_die().
+// allocate by these functions. If one fails, it prints a message with the size that was asked for, and ends the process by diag_die() (status 255).
 
 #pragma once
 
@@ -27,7 +27,7 @@ static inline char *put_bytes(char *to, const void *mem, size_t size) {
 	return size > 0 ? (char *)memcpy(to, mem, size) + size : to;
 }
 
-// Stores the number in a member of `size` bytes: an integer or an enum of 4 or 8 bytes, a bool, or a pointer, which gets NULL from a 0.
+// Stores the number in a member of `size` bytes: an integer or an enum of 4 or 8 bytes, a bool, or a pointer (0 becomes NULL).
 void store_integer(void *member, size_t size, int64_t number);
 
 // Describes a member of a struct that points to a text: `text` is the address of this member, `len` the length of the text in bytes.
@@ -52,7 +52,7 @@ void free_later(void *mem);
 // Returns a zeroed object of the named type. The caller frees it.
 #define NEW(type) ((type *)xcalloc(1, sizeof(type)))
 
-// Makes room for `need` elements of `size` bytes in the array `*mem`, which has room for `*cap`; an array that is too small at least doubles.
+// Makes room for `need` elements of `size` bytes in an array with room for *cap. If it grows, it at least doubles. `mem`: the address of its pointer.
 void grow_array(void *mem, size_t *cap, size_t need, size_t size);
 
 // Adds an element to the end of the array `at`, which has `n` elements and room for `cap`, and gives its address; the element is not

@@ -117,8 +117,8 @@ void remove_file(const char *dir, const char *name) {
 	}
 }
 
-// Removes what is in the directory, and closes it. What lies deeper than REMOVED_DEPTH is moved to `top`, for the next round. Returns how
-// many entries it has removed or moved.
+// Removes what is in the directory, and closes it. Directories deeper than REMOVED_DEPTH are moved to `top`, for the next round; *moved counts them,
+// and the count is part of their new names. Returns how many entries were removed or moved.
 static unsigned long empty_dir(int fd, int top, unsigned depth, unsigned long *moved) {
 	DIR *dir = fdopendir(fd);
 	unsigned long n = 0;

@@ -36,9 +36,9 @@ void remove_file(const char *dir, const char *path);
 void remove_tree(const char *path);
 
 // ---- a walk through a tree: the directories from the top to the current one; each was opened in its parent, never through a link. At most
-// LEVELS_OPEN have a descriptor; a directory without one is opened again by ".." on the way back up; this fails if it was replaced ----
+// LEVELS_OPEN have a descriptor; a directory without one is opened again by ".." on the way up, which fails if the directory below was moved ----
 
-enum { LEVELS_MOST = 512, LEVELS_OPEN = 32 };
+enum { LEVELS_MOST = 512, LEVELS_OPEN = 32 }; // the most levels of a tree that is copied; the most of them that have a descriptor
 
 struct level {
 	int fd;                // a descriptor with O_PATH, or -1

@@ -22,7 +22,7 @@ int diag_error_free(char *message); // prints the message as it is, not as a for
 void diag_warn(const char *format, ...) FP_PRINTF(1, 2);
 void diag_note(const char *format, ...) FP_PRINTF(1, 2);
 
-// Prints text of several lines to stderr as it is, in one piece. Returns 0, or -1 with errno; diag_lost() is true then.
+// Prints text of several lines to stderr as it is, in one piece. Returns 0; or -1 with errno, and from then on diag_lost() is true.
 int diag_text(const char *text, size_t len);
 
 // Writes to stdout what the user has asked fairpar itself for (--help, a report). Returns 0; or -1 with errno after it has printed a message; for
@@ -41,7 +41,7 @@ void diag_set_writer(int (*fn)(const void *mem, size_t len));
 // True once a message could not be written to stderr.
 int diag_lost(void);
 
-// Sets a function that ends the running jobs: diag_die() calls it once, on its own thread. The function must not allocate.
+// Sets a function that ends the running jobs: diag_die() calls it once, on the thread that called diag_die(). The function must not allocate.
 void diag_set_on_die(void (*fn)(void));
 
 // Prints the error, calls the function of diag_set_on_die(), and ends the process with EXIT_TROUBLE. Any thread may call it.

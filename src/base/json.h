@@ -57,10 +57,10 @@ struct json_reader {
 	char *at, *end;          // the part of the text that is not read yet
 };
 
-// Frees the list of elements; the reader is zeroed then.
+// Frees the list of elements, and zeroes the reader.
 void json_reader_fini(struct json_reader *reader);
 
-// Reads the members of the object in `text`, behind which only blanks may be. The text is changed and must stay as long as the
+// Reads the members of the object in `text`; only blanks may stand behind the object. The text is changed and must stay as long as the
 // members are used. Returns 0, or -1 with reader->error.
 int json_read(struct json_reader *reader, char *text, size_t len) FP_NODISCARD;
 

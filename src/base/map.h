@@ -23,7 +23,7 @@ struct map {
 
 #define MAP_NONE UINT32_MAX
 
-// Frees the table, not the texts; the map is empty then and may be used again.
+// Frees the table, but not the texts, and makes the map empty; it may be used again.
 void map_fini(struct map *map);
 
 // Returns the number of the text, or MAP_NONE if the map does not have it.

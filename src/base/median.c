@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct median {
-	uint32_t of, n, next;
+	uint32_t of, n, next; // how many values are kept at most; how many there are; the index in the ring where the next value goes
 	uint64_t values[]; // holds each value twice: the first `of` elements are sorted; the next `of` elements are a ring, in order of arrival
 };
 

@@ -2,8 +2,8 @@
 //
 // The file is filled in units of SCRATCH_UNIT bytes, each from its start to its end. A unit is filled again once all its bytes were freed. The file
 // grows if no unit is free, or for a piece of more than one unit, which has to stay together. When all units are free, the file is closed unless it
-// is small; only closing it gives its space back to the file system. Pieces of more than one unit and partly used units aside, the file is never
-// longer than the most bytes that were in use at one time.
+// is small; only closing it gives its space back to the file system. Not counting partly used units and pieces of more than one unit, the file is
+// never longer than the largest number of bytes that were in use at one time.
 //
 // Any thread may make these calls. The lock is never held while the file is read or written.
 

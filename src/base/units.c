@@ -53,7 +53,7 @@ const char *read_decimal(const char *text, enum notation notation, struct decima
 	return has_digits ? at : NULL;
 }
 
-// Multiplies the decimal by the unit. Returns 0, or -1 if the product is above `most`.
+// Multiplies the decimal by the unit; `rounding` 0.5 rounds the product, 0 cuts it off. Returns 0, or -1 if the product is above `most`.
 static int scale(const struct decimal *decimal, uint64_t unit, double rounding, uint64_t most, uint64_t *ret_value) {
 	if (decimal->whole > most / unit) {
 		return -1;

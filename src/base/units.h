@@ -106,11 +106,11 @@ struct nearest {
 	const char *word;
 	size_t len;
 	const char *found; // the nearest so far, or NULL if none is near: borrowed from the candidates
-	size_t least;
+	size_t least;      // the distance of `found` from the word; DISTANCE_NEAR + 1 if `found` is NULL
 };
 
 #define NEAREST_INIT(word, len) {word, len, NULL, DISTANCE_NEAR + 1}
 
 // Offers a candidate of `len` bytes, which is borrowed if it is the nearest so far. A candidate is near if its distance to the word is at most
-// DISTANCE_NEAR, at most half of the word's bytes (rounded up), and below the number of the word's bytes.
+// DISTANCE_NEAR, at most half of the word's bytes (rounded up), below the number of the word's bytes, and at most the number of the candidate's.
 void nearest_offer(struct nearest *nearest, const char *candidate, size_t len);

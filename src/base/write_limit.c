@@ -25,7 +25,7 @@ enum {
 static atomic_uint_least64_t limit_at = TIME_NEVER;
 static atomic_int wake_fd = -1;              // wakes waiting threads when a limit is set; -1: no thread has waited yet
 static _Thread_local int signals_fd = -1;    // the descriptor of write_limit_watch(), or -1
-static _Thread_local bool is_hastened;
+static _Thread_local bool is_hastened;       // this thread has called write_limit_hasten()
 
 void write_limit_set(uint64_t limit) {
 	uint64_t old = atomic_load(&limit_at);
@@ -95,8 +95,8 @@ static bool is_end_pending(void) {
 	return is_pending;
 }
 
-// Returns how long poll() may wait, in ms, at most RECHECK_MS; 0: the time is up, at the limit or, if there is none but a signal is to end the run, a
-// second after *own (set by the first such call). With neither limit nor signal: -1 if a descriptor wakes the thread (`has_fd`), else RECHECK_MS.
+// Returns how many ms poll() may wait: at most RECHECK_MS, 0 when the limit has passed. If no limit is set, but a signal ends the run, the limit is a
+// second after the first such call, which sets *own. Without limit and signal: -1 if a descriptor wakes the thread (`has_fd`), else RECHECK_MS.
 static int time_left(uint64_t *own, bool has_fd) {
 	uint64_t limit = write_limit();
 	if (limit == TIME_NEVER && (is_hastened || (signals_fd >= 0 && is_end_pending()))) {

@@ -33,7 +33,7 @@ static const struct rule {
 };
 
 // Sets on[id] for options that count in the rules. OPT_PIPE stands for all options that make blocks, OPT_SSHLOGIN for all that name machines, and
-// OPT_JOBS for -j auto. Options for blocks and manifests do not count with a semaphore. --pack does not count with --retry-failed.
+// OPT_JOBS for -j auto. With a semaphore, --pack and the options for blocks and manifests do not count; with --retry-failed, --pack does not.
 static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		enum option_group group = option_table[id].group;

@@ -323,7 +323,7 @@ int options_resolve_hosts(struct options *o) {
 	if (hosts->n == 0) {
 		return 0;
 	}
-	if (!o->tokens.elsewhere) { // the run has only this machine, which a list names (":") only once
+	if (!o->tokens.elsewhere) { // this machine is the only one, and the list has it once
 		if ((hosts->logins[0].cpus > 0 || hosts->logins[0].has_no_cpus) && sshlogin_jobs(&hosts->logins[0], o->jobs, o->own_jobs) == 0) {
 			o->jobs = o->own_jobs;
 		}

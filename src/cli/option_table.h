@@ -50,7 +50,7 @@ enum value_way {
 	VALUE_NEVER,
 	VALUE_ALWAYS,
 	VALUE_JOINED,     // the value may be left out, and is given as --name=VALUE only
-	VALUE_MAY_FOLLOW, // the value may be left out; the next word is the value, too, if it does not begin with a dash
+	VALUE_MAY_FOLLOW, // the value may be left out; it may be the next word, unless that word begins with a dash
 };
 
 static inline enum value_way option_value_way(const struct option_info *option) {

@@ -43,7 +43,7 @@ static int read_value(struct parser *parser, bool is_needed) {
 	return 0;
 }
 
-// Reads the number behind an option of one letter whose number may be left out: from the same word or, as in GNU parallel, from the next: -l5, -l 5.
+// Reads the number of an option such as -l, if it has one: from `rest`, the rest of the word, or as in GNU parallel from the next word: -l5, -l 5.
 static void read_number(struct parser *parser, const char *rest) {
 	const char *text = *rest ? rest : *parser->at ? *parser->at : "";
 	if (*text && text[strspn(text, "0123456789")] == '\0') {
@@ -110,7 +110,7 @@ static int read_letter(struct parser *parser) {
 	return result;
 }
 
-// True for a word such as -dry-run, which would otherwise be read as -d ry-run.
+// True, after a message, for a word such as -dry-run, which would otherwise be read as -d ry-run.
 static bool is_name_with_one_dash(const char *word) {
 	enum option_id id;
 	size_t len = strcspn(word + 1, "=");

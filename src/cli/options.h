@@ -38,7 +38,7 @@ struct batch_file {
 struct batch_setting {
 	enum option_id option;
 	const char *pattern; // batch name or glob
-	int64_t value;       // in the range of struct queue_attrs
+	int64_t value;       // N; for --rate, the nanoseconds from one start to the next; for --long-running and --prefer-fairness, true
 	bool is_used;        // the name of a batch has matched the pattern
 };
 
@@ -62,7 +62,7 @@ struct pool_options {
 	bool single;                     // --single: the command is options.command
 	long width;                      // --slots-per-job
 	uint64_t memory;                 // --memory SIZE, which only --single takes; or 0
-	const char *memory_text;         // SIZE of --memory as given
+	const char *memory_text;         // the argument of --memory as given, or NULL
 	uint64_t wait;                   // --pool-wait, nanoseconds; or TIME_NEVER
 	struct slots_bounds bounds;      // --pool-slots; without that option `most` is 0
 	const char *weight_text, *priority_text; // arguments of --weight and --priority that name no batch; or NULL
@@ -91,7 +91,7 @@ struct status_options {
 	bool latest_line;
 };
 
-// --memory: whether jobs wait for the memory that they are expected to need. MEMORY_AUTO and what follows are in the order of the
+// --memory: whether jobs wait for the memory that they are expected to need. MEMORY_AUTO and MEMORY_NONE are in the order of the
 // option's words.
 enum memory_use { MEMORY_UNSAID, MEMORY_AUTO, MEMORY_NONE };
 
@@ -212,7 +212,7 @@ struct options {
 
 	// other machines
 	struct sshlogins hosts;          // the machines of -S, --sshloginfile, --launch and --slurm; none, or only ":": all jobs run on this machine
-	bool machines_are_known;         // the machines that a manifest names are in `hosts` now
+	bool machines_are_known;         // `hosts` and `slurm` are complete: the key `slurm` of a manifest has been read
 	struct host_sources *host_sources; // the options and files that name machines over ssh: see options_hosts_changed(); or NULL
 	const char *ssh;                 // --ssh, or NULL
 	bool at_most_once;
@@ -296,7 +296,7 @@ int option_files_check(const struct options *options, const char *name, const ch
 bool option_env_has(const struct options *options, const char *variable);
 
 // options_hosts_have_file() returns whether a regular file was read for -S or --sshloginfile, options_hosts_changed() whether
-// such a file has changed since the last call of options_hosts_changed(). This function and options_hosts_read() are for one thread at a time.
+// such a file has changed since the last call of options_hosts_changed(). Only one thread at a time may call this function or options_hosts_read().
 bool options_hosts_have_file(const struct options *options);
 bool options_hosts_changed(const struct options *options);
 

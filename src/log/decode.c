@@ -23,7 +23,7 @@ struct log_reader {
 	void *arg;
 	struct buf *messages;
 
-	bool is_file;
+	bool is_file;            // a regular file
 	uint64_t offset;         // the offset in a file of the next byte to read
 	char *block;             // bytes that were read; those from `at` to `end` are not used yet
 	size_t cap, at, end;
@@ -35,9 +35,9 @@ struct log_reader {
 	struct json_reader json; // the members of the line
 	struct json_value none;  // the value of a key that is missing
 	char error[160];         // what is wrong with the line, or ""
-	struct buf text;         // the lists' strings
+	struct buf text;         // the strings of the list that was read last
 	struct running_table running;
-	bool has_start;
+	bool has_start;          // EVENT_RUN_START was passed on
 	bool is_fatal;           // the line is intact, but its event may not come at this place: reading ends
 	uint64_t ndamaged;       // number of damaged lines
 	uint64_t first_damaged;  // number of the first damaged line
@@ -451,7 +451,7 @@ static void read_line(struct log_reader *reader, char *line, size_t len) {
 
 // Adds the messages about the whole log when all lines have been read. Returns 0, or -1 if there was no run.
 static int conclude(struct log_reader *reader) {
-	reader->line = reader->first_damaged; // 0: none
+	reader->line = reader->first_damaged; // 0 if no line is damaged: then messages name no line
 	if (!reader->has_start) {
 		message(reader, "error", "%s", reader->ndamaged > 0 ? reader->damage : "the log has no run");
 		return -1;

@@ -22,7 +22,7 @@ enum {
 
 struct event_log {
 	struct event_log_config config;
-	uint64_t base;           // the start of the run
+	uint64_t base;           // event time of the start of the run
 	mutex lock;              // guards all down to `moved`; never held across a write
 	struct buf added;
 	unsigned lines;          // how many lines are in `added`
@@ -31,9 +31,9 @@ struct event_log {
 	int error;               // errno, or 0
 	cond change;             // tells the log's thread that there are lines, and other threads that it has written some
 	bool over;               // nothing is added any more
-	bool asleep;             // the thread sleeps
-	bool gone;               // the thread has ended
-	uint64_t moved;          // when the reader last took bytes, or when there were last no bytes for it to take
+	bool asleep;             // the log's thread sleeps
+	bool gone;               // the log's thread has ended
+	uint64_t moved;          // when the reader last took bytes, or last had no bytes to take (now_ns() time)
 	struct buf written;      // used only by the thread that writes
 	bool has_thread;
 	thread thread;

@@ -19,7 +19,7 @@ struct event_log;
 
 struct event_log_config {
 	int fd;                 // closed by event_log_close(); or -1: `put` is called instead
-	void (*put)(void *arg, const char *lines, size_t len); // takes whole lines; one call at a time, any thread
+	void (*put)(void *arg, const char *lines, size_t len); // takes whole lines; called by any thread, one call at a time
 	void *arg;
 	size_t pending_max;     // bytes that wait for a slow reader before event_log_flush() waits for it; 0: 16 MiB
 	uint64_t timeout;       // nanoseconds in which a reader must take something, or the log is given up; 0: 30 s

@@ -11,7 +11,7 @@
 // The first line, its newline included.
 #define JOBLOG_HEADER "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
 
-// What is put behind a line that was cut off, before more is appended: so resume_load() does not take the line for a row, whatever it holds.
+// What is put behind a line that was cut off, before rows are appended: so resume_load() does not take the line for a row, whatever it holds.
 #define JOBLOG_CUT "\t(cut off)"
 
 struct joblog_row {

@@ -29,7 +29,7 @@ struct resume {
 	size_t n, cap;
 	struct resume_row **by_seq; // the rows in the order of their numbers
 	bool ok_only;
-	bool moved;              // the items have moved, since the input has changed
+	bool moved;              // the input has changed: an item had another command than the row of the same number
 };
 
 void resume_free(struct resume *resume) {

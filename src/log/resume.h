@@ -2,8 +2,8 @@
 //
 // A job is identified by its command, never by its number alone: so new items of a changed input have no row. Each row stands for
 // one job, and is used up by one item: the item with the row's number and command; or, if items have certainly moved to other numbers,
-// an item with the row's command and another number. Items have moved if the row's number is lower than the item's, or if an earlier
-// item had another command than the row with the number of that earlier item.
+// an item with the row's command and another number. Items have moved if the row's number is lower than the item's, or if this item, or
+// an item before it, has another command than the row of the same number.
 
 #pragma once
 
@@ -16,7 +16,7 @@ struct resume;
 // Reads a whole joblog. A missing file counts as empty; an unfinished last line is ignored; of several rows of the same number and
 // command the last one counts. With `ok_only` the jobs that failed do not count as done. *ret_strange: the number of lines that
 // are neither header nor row. Returns NULL if the file cannot be read, or has lines but none of a joblog; *ret_error is
-// then what a message says after "'FILE'": static text, or of strerror(). The caller frees the result with resume_free().
+// then what a message says after "'FILE'": static text, or that of strerror(). The caller frees the result with resume_free().
 struct resume *resume_load(const char *path, bool ok_only, uint64_t *ret_strange, const char **ret_error);
 void resume_free(struct resume *resume);
 

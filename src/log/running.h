@@ -25,7 +25,7 @@ struct running_table {
 	void *tree;             // a tree of struct running_attempt (tsearch(3)), sorted by batch, number, role and step
 };
 
-// Frees what is in the table, which is empty then.
+// Frees all that is in the table, and makes it empty.
 void running_table_fini(struct running_table *table);
 
 // Adds the attempt, with copies of its batch, host and command; if an attempt at the same step is there already, replaces

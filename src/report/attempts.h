@@ -60,9 +60,9 @@ struct lanes {
 
 struct machine_rows {
 	char *name;              // NULL: the machine that the run was started on
-	unsigned now;            // slots of the attempts that run there now
-	unsigned rows;           // the most slots that attempts had there at once
-	unsigned first;          // its first row, after machines_set_rows()
+	unsigned now;            // slots of the attempts that run on the machine now
+	unsigned rows;           // the most slots that attempts had on the machine at once
+	unsigned first;          // the machine's first row, after machines_set_rows()
 };
 
 // How many slots the attempts of a run had at once on each machine. Zeroed, it has no machines.

@@ -22,8 +22,8 @@ struct sum {
 // A batch of the former run, or the command of a step in a batch.
 struct known {
 	char *key;               // the batch's name, and for a command a NUL and the command
-	struct sum all;
-	struct sum taken;        // of a batch: the part of `all` that belongs to jobs that this run has started
+	struct sum all;          // of a batch: its jobs; of a command: the steps that have run it
+	struct sum taken;        // of a batch: the part of `all` for the jobs that this run has started already
 };
 
 struct former_run {
@@ -67,7 +67,7 @@ static struct known *find(struct former_run *former, const char *batch, const ch
 	return number != MAP_NONE ? &former->known[number] : NULL;
 }
 
-// Adds the time to the batch, or with `command` to that command of the batch.
+// Adds the time to the batch, or with `command` to that command of the batch. `is_end`: the job, or with `command` the step, has ended.
 static void add(struct former_run *former, const char *batch, const char *command, size_t len, uint64_t time, bool is_end) {
 	struct known *known = find(former, batch, command, len, /* adds */ true);
 	if (known) {
@@ -134,7 +134,7 @@ uint64_t eta_mean(const struct run_stats *stats) {
 	return mean(&sum, NOT_KNOWN);
 }
 
-// Returns the time as a number, but at most 30 years: jobs at a low rate may take longer than a number can say.
+// Returns the time in whole nanoseconds, at most 30 years: with a low rate a batch may take longer than 64 bits can hold.
 static uint64_t to_time(double ns) {
 	double most = 1e9 * (double)NS_PER_S;
 	return (uint64_t)(ns < most ? ns + 0.5 : most);
@@ -142,9 +142,9 @@ static uint64_t to_time(double ns) {
 
 // What is left to do of a batch.
 struct rest {
-	double work;           // nanoseconds of slots
+	double work;           // slot-time that its jobs will still take: nanoseconds times slots
 	double alone;          // nanoseconds until the batch is done, if it had all the slots that it can use
-	double weight;         // its weight among the batches that have work left and need slots
+	double weight;         // its weight; 0 if no job is left, or if its jobs take no slots
 };
 
 // Returns what is left of the batch. `takes`: the slot-time of one of its jobs.

@@ -9,7 +9,7 @@
 #include "base/units.h"
 
 enum {
-	BITS = 5,               // `bits` of the buckets of durations: the middle of each is right within 1.6 %
+	BITS = 5,               // `bits` of the buckets of durations: the middle of a bucket is within 1.6 % of each duration in it
 	TEXT_MAX = 64 * 1024,   // the most bytes of a command that are kept
 	SHARED = STATS_BATCHES, // the entry that later batches share
 };

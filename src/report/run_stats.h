@@ -52,8 +52,8 @@ struct stats_batch {
 
 // A nested run (in a job of this run), and the slots that were lent to it.
 struct stats_inner {
-	struct event_lent lent; // of the first slot that the run gave back; but `start` is the earliest start of all its loans
-	uint64_t times, time;   // how often slots were lent to the run, and for how many nanoseconds in all
+	struct event_lent lent; // the loan of the first slot that the nested run gave back, but with the earliest `start` of all its loans
+	uint64_t times, time;   // how often slots were lent to the nested run, and for how many nanoseconds in all
 };
 
 struct stats_slots {
@@ -77,10 +77,10 @@ struct run_stats {
 	struct event_job_end *slowest[STATS_SLOWEST]; // longest attempt first
 	size_t nslowest;
 	struct event_job_end *failures[STATS_FAILURES]; // in order of their end
-	size_t nfailures;       // how many are listed; total.counts.failed is the number of all
+	size_t nfailures;       // how many are listed; total.failed_processes is the number of all failed jobs
 	struct event_lost losses[STATS_LOSSES]; // the first losses with a known reason; `batch` is NULL if the loss is of several batches
 	size_t nlosses;
-	struct stats_inner inner[STATS_INNER]; // after stats_finish() the runs of a job stand together, in the order of their starts
+	struct stats_inner inner[STATS_INNER]; // nested runs; after stats_finish() those of a job stand together, in the order of their starts
 	size_t ninner;
 	uint64_t lent, lent_time; // how often slots were lent to runs in jobs, and for how many nanoseconds in all
 	uint64_t stolen;        // attempts that a slot has taken from another slot's list

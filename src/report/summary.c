@@ -104,7 +104,7 @@ struct table {
 	const struct stats_batch **rows;
 	size_t nrows;
 	struct stats_batch others;
-	uint64_t nothers;
+	uint64_t nothers;        // how many batches share `others`
 	size_t widths[BATCH_COLUMNS + 1];
 	bool is_shown[BATCH_COLUMNS];
 };

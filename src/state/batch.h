@@ -27,28 +27,28 @@ struct memory_learned;
 struct batch {
 	struct run *run;
 	atomic_int refs;
-	struct dag_node *node;              // of the manifest; NULL: its items come from the command line's input
-	struct job_spec **specs;            // index: item.spec; set once the node has begun
-	size_t nspecs;                      // number of `specs`, which are owned (NULL: an entry without keys of its own); 0: `specs` are the run's
-	struct job_spec *finally, *listing; // of the `finally` command, and of the command that lists the items; owned, or NULL
+	struct dag_node *node;              // the batch's node in the manifest; NULL: the items come from the input of the command line
+	struct job_spec **specs;            // indexed by item.spec; a batch of a manifest has them once its node has begun
+	size_t nspecs;                      // number of `specs`, which are owned (NULL: a command without keys of its own); 0: they are the run's
+	struct job_spec *finally, *listing; // specs of the `finally` command, and of the command that lists the items; owned, or NULL
 	struct batch *next_dead;            // the next batch in the list run->dead
 	unsigned width;              // slots that an item of the first spec takes; set before that spec is made
 	char *name;                  // owned
 	struct hosts_binding *binding;   // machines of its jobs; owned, or NULL: any
-	struct queue *emits;         // gets the lines of its jobs' stdout as items, or NULL
+	struct queue *emits;         // the queue that gets each line of the jobs' stdout as an item, or NULL
 	bool is_fed;                 // other batches emit into this batch, perhaps before this batch has begun
-	bool again;                  // all its jobs run again, because a batch that it needs has run again. Set when it begins
-	atomic_bool is_low;          // --pack=auto: its queue lacks packs; the pool sets it, the feed clears it
-	bool has_failed;             // one of its jobs has failed; under the publisher's lock
+	bool again;                  // all jobs of this batch run again, because a batch that this one needs has run. Set when this batch begins
+	atomic_bool is_low;          // --pack=auto: the batch's queue lacks packs; the pool or the feed sets is_low, the feed clears it
+	bool has_failed;             // a job of the batch has failed, and allow_failure is not set; under the publisher's lock
 	bool allow_failure;          // a failed job is reported, and has no other consequences
 	atomic_bool cancelled;       // by --cancel: none of its jobs starts any more
-	struct output_queue *output_queue; // of its jobs, in order; NULL without --keep-order
+	struct output_queue *output_queue; // the jobs' outputs, to be written in the order of their ranks; NULL: in any order
 	atomic_uint_least64_t order; // how many items have got a rank in the order of output so far
 	struct queue_attrs attrs;    // of its queue
 	uint64_t number;             // tells the batch from the other batches of the run; from 1
 	int64_t jobs;                // number of jobs that the batch will have; -1: not known
 	bool started;                // EVENT_BATCH_START was published; used only by the thread that opens queues
-	uint64_t ready_at;           // when the last of the batches that it needs ended (now_ns() time), and its jobs began to wait for a turn; or 0
+	uint64_t ready_at;           // when the batches that this one needs had ended, and its jobs began to wait for a turn (now_ns() time); or 0
 	char *why;                   // why its remaining jobs never start (publish_set_lost_reason()), or NULL; owned
 	struct event_batch_end ended; // the counts of its jobs that have ended; all but `longest_wait` under the publisher's lock
 	struct packsize pack_size;   // of --pack=auto; guarded by run->lock

@@ -36,7 +36,7 @@ void dag_node_try_close(struct dag_node *node) {
 		return;
 	}
 	if (dag_node_state(node) == NODE_SKIPPED) {
-		pool_cancel(node->run->pool, node->queue); // cancels the items that were emitted into it meanwhile
+		pool_cancel(node->run->pool, node->queue); // cancels the items that other batches have emitted into the skipped batch
 	}
 	dag_node_release(node);
 }
@@ -66,7 +66,7 @@ unsigned dag_node_width(const struct dag_node *node, unsigned width) {
 	return slots;
 }
 
-// Makes a spec for jobs of the batch (job_spec_from_job()), with the slots of a job. Returns NULL after a message.
+// Makes a spec for jobs of the batch (job_spec_from_job()), and sets how many slots a job takes. Returns NULL after a message.
 static struct job_spec *make_spec(struct dag_node *node, const struct manifest_job *job, const char *command,
                                   bool templates) {
 	struct job_spec *spec = NEW(struct job_spec);
@@ -92,7 +92,7 @@ int dag_node_make_specs(struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
 	struct batch *batch = node->batch;
 	bool has_items = manifest_batch_has_items(plan);
-	batch->nspecs = plan->ncommands + 1; // the batch's own spec, then one for each entry of `commands` with keys of its own
+	batch->nspecs = plan->ncommands + 1; // the batch's own spec, then one for each entry of `commands` (NULL if it has no keys of its own)
 	batch->specs = xcalloc(batch->nspecs, sizeof(*batch->specs));
 	batch->specs[0] = make_spec(node, plan->job, has_items ? plan->run : NULL, has_items);
 	bool failed = !batch->specs[0];

@@ -17,18 +17,18 @@ struct dag_node {
 	struct batch *batch;               // a reference, as long as the queue is held open
 	atomic_int state;    // enum dag_node_state; the event loop sets it, any thread may read it: dag_node_state()
 	atomic_bool has_run; // a job of the batch ran, and not just to emit its lines again (RESUME_DONE): batches that need this one run again
-	bool again;          // has_run is set in a batch that this one needs: all jobs of this one run again
-	bool fed_again;      // has_run is set in a batch that emits into this one
+	bool again;          // a batch that this one needs has run, or was to run again: all jobs of this one run again
+	bool fed_again;      // the same of a batch that emits into this one: the batches that need this one run again
 	size_t unmet;        // how many of the batches that this one needs have not succeeded yet, and 1 more if awaits_feeder
 	bool awaits_feeder;  // all items of the batch are emitted by other batches, none of which has begun
 	struct list ready;   // link in dag->ready, while nothing keeps the batch from beginning
-	struct list affected; // link in the list of skip_after()
+	struct list affected; // link in the list of nodes whose dependents skip_after() still has to look at
 	size_t nfeeders;     // number of other batches that may still emit into the batch
 	bool fed;            // all items of the batch's own list or file are queued
-	struct dag_node **dependents; // the batches that need it
+	struct dag_node **dependents; // the nodes of the batches that need this one
 	size_t ndependents, dependents_cap;
-	bool failure_seen;    // skip_after() was called for its failure
-	uint64_t waits_since; // when its wait for other batches began, if EVENT_WAIT was published for that; else 0
+	bool failure_seen;    // skip_after() was called, because a job of the batch has failed
+	uint64_t waits_since; // when the batch began to wait for other batches (now_ns() time), if EVENT_WAIT was published for that wait; else 0
 	bool is_tainted;      // a batch that emits into this batch failed or was skipped: this batch may lack items
 
 	uint64_t seen;        // for waits.c: the number of the last search that has visited the node
@@ -41,7 +41,7 @@ struct dag_node {
 
 	// posted by workers, under dag->lock
 	atomic_bool failed; // a job failed or was cancelled (publish.c); also read without the lock
-	bool ended;
+	bool ended;         // the batch's queue was removed
 	struct result first; // the first failure
 	struct list posted;  // link in dag->posted
 };
@@ -50,9 +50,9 @@ struct dag {
 	struct dag_node *all; // a node for each of manifest->batches, in the same order
 	size_t n;
 	size_t nwaiting; // number of nodes in NODE_WAITING
-	struct list ready;
+	struct list ready; // nodes of waiting batches that nothing keeps from beginning
 	mutex lock; // guards what workers post
-	struct list posted;
+	struct list posted; // nodes about which workers have posted something that the event loop has not looked at
 };
 
 // Returns the node, borrowed, of a batch that is selected.
@@ -80,7 +80,7 @@ void dag_node_fed(struct dag_node *node);
 // Closes the node's queue (dag_node_release()), if no further items of its own or of other batches can come into it.
 void dag_node_try_close(struct dag_node *node);
 
-// Closes the node's queue and drops its reference to the batch.
+// Closes the node's queue and drops the node's reference to the batch.
 void dag_node_release(struct dag_node *node);
 
 // ---- from any thread

@@ -216,7 +216,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 	parse.flags = repeats;
 	ret_spec->on_failure = parse_text(&parse, options->on_failure);
 	if (options->workdir) {
-		// in the path of fairpar's own directory nothing is expanded: a replacement string that the user has renamed may look like a part of the path
+		// the path of `--workdir ...` is read without the replacement strings that the user has renamed: they may look like a part of the path
 		const struct names *named = options->own_workdir ? NULL : names;
 		ret_spec->workdir = job_spec_parse(&options->workdir, 1, TEMPLATE_RAW, named, &parse.failed);
 		ret_spec->start = current_dir();

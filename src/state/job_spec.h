@@ -33,16 +33,16 @@ struct job_spec {
 	struct template *creates;    // path of the file that the job creates, relative to the job's directory; or NULL
 	struct interpreter by;       // what runs the commands; by.shell is owned
 	struct context *context;     // the directory, umask and so on of the jobs; a reference
-	char **env;                  // of the jobs, without the variables that differ from job to job; the array is owned
+	char **env;                  // the jobs' environment, without the variables that differ from job to job; the array is owned
 	size_t nenv;
 	struct buf strings;          // those strings of `env` that the spec owns
-	struct variable *vars;
+	struct variable *vars;       // the variables whose values are expanded for each job; owned
 	size_t nvars;
 	uint64_t timeout;            // of an attempt, nanoseconds; 0: none
 	unsigned attempts;           // the most attempts at each step, the first included; UINT_MAX: no limit
-	struct manifest_delay delay; // before further attempts
-	uint64_t memory;             // bytes, 0: no limit
-	unsigned width;              // slots
+	struct manifest_delay delay; // the pause before each further attempt
+	uint64_t memory;             // bytes that a job may take; without a cgroup, bytes that must be available before it starts; 0: no limit
+	unsigned width;              // how many slots a job takes
 	enum output_kind output;
 };
 

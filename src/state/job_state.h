@@ -22,7 +22,7 @@ struct sshlogin;
 struct item {
 	uint32_t nargs;       // number of arguments; of a pack, those of all its items
 	uint32_t spec : 26;   // index in batch->specs of the spec that its job is made from
-	uint32_t earlier : 2; // enum resume_answer: how the item ended in an earlier run; see job_records_leave_out()
+	uint32_t earlier : 2; // enum resume_answer: whether an earlier run has done the item; see job_records_leave_out()
 	uint32_t bad : 1;     // the item cannot be run: its job fails with item_view.reason
 	uint32_t added : 1;   // the item is a job of --add
 	uint32_t items;       // how many items one process gets; more than 1: a pack
@@ -67,14 +67,14 @@ struct job {
 	unsigned step;                // 0: the command; n: the nth of spec->then
 	unsigned attempt;             // of this step, from 1
 	unsigned slot;                // number of the slot that it runs on, or ran on last
-	const struct sshlogin *login; // the machine of its latest attempt; NULL: the run has no other machines
+	const struct sshlogin *login; // the machine of its latest attempt; NULL: the job waits for a machine, or the run has no other machines
 	struct hosts_tries tries;     // the machines of this step's earlier attempts
 	unsigned losses;              // how many attempts were lost with their machine and made again
 	unsigned uncounted;           // of this step: how many attempts were lost or never sent, and do not count as attempts
 	uint64_t start;               // when the last attempt at its first step started, now_ns() time; 0 before
-	struct spool *spool;          // of all its output; NULL if it is ungrouped
+	struct spool *spool;          // takes all its output; NULL if the job writes directly (--ungroup)
 	struct results *results;      // takes its output in place of `spool` (--results), or NULL
-	struct job *kept;             // the job as it was on the heap while it waited for this attempt, freed after the job by job_run.c; else NULL
+	struct job *kept;             // the copy on the heap from which this job, queued again, was restored; job_run.c frees it after the job; or NULL
 
 	// between two attempts
 	enum event_next pending;      // why it was queued again: for another attempt or the next step
@@ -121,7 +121,7 @@ struct attempt_stats {
 	enum event_why wait_why; // what the attempt waits for, while wait_since is not 0
 	uint64_t held;         // nanoseconds of the attempt's longest wait: for memory, for a machine, or for gate_ask() to let it start
 	enum event_why held_why; // what the attempt waited for in its longest wait
-	uint64_t out_bytes, err_bytes;
+	uint64_t out_bytes, err_bytes; // bytes that the job has written to stdout, to stderr
 	uint64_t item_bytes;   // bytes of stdout that became items (exec/submission.h)
 	struct buf why;        // why the attempt could not be started
 	struct buf tail;       // last lines of its output, if the job has failed for good
@@ -133,8 +133,8 @@ struct worker_state {
 	struct run *run;
 	struct worker *worker;        // NULL: no worker runs the job; the state only serves to publish the job's end
 	struct job job;               // the item's job
-	void *stack_top;              // the stack on which children start; NULL before the first child here, as is `warm`
-	struct warm *warm;            // with --warm, or NULL
+	void *stack_top;              // the stack on which this worker's children start; NULL before the first child on this machine, as is `warm`
+	struct warm *warm;            // the shells that are cloned for jobs (--warm), or NULL
 	struct command command;       // of the attempt
 	char *output_bytes;           // buffer for output that becomes items or that subscribers want, allocated when it is first needed
 	struct buf text;              // the command of the last attempt, by command_text()
@@ -142,17 +142,17 @@ struct worker_state {
 	struct buf vars;              // the variables of its environment that differ from job to job, NUL behind each
 	struct buf row;               // scratch: the command of its row in the joblog
 	struct buf path;              // scratch: the path of the file that the job creates
-	struct context *context;      // of a job with a directory of its own (job_spec.workdir), or NULL
-	char **env;                   // of the attempt: pointers into `vars` and into the job's spec
+	struct context *context;      // the job's context, if the job has a directory of its own (job_spec.workdir); else NULL
+	char **env;                   // the attempt's environment: pointers into `vars` and into the job's spec
 	size_t env_cap;
 	struct attempt_stats stats;   // of the attempt
 	struct live_attempt live; // the attempt, for as long as its process runs
-	struct child_config config;   // of its process
+	struct child_config config;   // how the attempt's process is started
 	struct output_reader reader;
-	struct result result;         // of the attempt at `job`
-	// on another machine, while the item is pending
-	struct hosts_request request; // for its place
-	struct host_attempt *elsewhere; // the attempt there; NULL: it waits for its place
+	struct result result;         // of the job's attempt
+	// in a run on several machines, while the worker's item is pending
+	struct hosts_request request; // asks for the attempt's place: slots on a machine
+	struct host_attempt *elsewhere; // the attempt on another machine; NULL: the attempt still waits for its place
 	struct job_files files;       // the files that are transferred for the attempt
 };
 

@@ -28,8 +28,8 @@ enum {
 
 struct publisher {
 	mutex lock;
-	struct tally tally;        // the counts that --halt and the exit status depend on; under the lock, as are the next two
-	uint64_t failed_batches;   // number of batches in which a job has failed
+	struct tally tally;        // the counts that --halt and the exit status depend on; under the lock, as are failed_batches and halted_by
+	uint64_t failed_batches;   // number of batches whose `has_failed` is set
 	struct result halted_by;   // the result of the job that met --halt
 	atomic_bool halted;        // --halt was met; written under the lock
 	struct run_stats *stats;   // gets each event before the subscribers
@@ -248,7 +248,7 @@ static bool check_halt(struct run *run, const struct result *by) {
 }
 
 void run_start_no_more(struct run *run) {
-	retry_queue_stop(run->retry_queue); // first: a `finally` command must know how the jobs that wait there have ended
+	retry_queue_stop(run->retry_queue); // first: a `finally` command must know how the jobs in the retry queue have ended
 	pool_shutdown(run->pool);
 	run_wake(run);
 }
@@ -587,13 +587,13 @@ void publish_note_output(struct worker_state *state, const struct job *job, cons
 
 // ---- ends ----
 
-// True if this is the end of a job, which is counted. A listing is no job, but one that fails is counted: its batch lacks items.
+// True if not only an attempt has ended, but the job, which is then counted. A listing is counted only if it fails, since its batch then lacks items.
 static bool is_counted(const struct job *job, const struct result *result, enum event_next next) {
 	bool fails = job->role == ROLE_LISTING && outcome_is_failure(result->outcome);
 	return next == NEXT_NOTHING && (job->role == ROLE_JOB || fails);
 }
 
-// Makes the EVENT_JOB_END in *ret_event. Before that, publishes EVENT_JOB_START for an attempt that could not be started.
+// Makes the EVENT_JOB_END in *ret_event. First publishes a missing EVENT_JOB_START, if the attempt could not be started or was lost with its machine.
 static void make_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next,
                      struct event *ret_event) {
 	const struct attempt_stats *stats = &state->stats;

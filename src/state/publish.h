@@ -42,19 +42,19 @@ bool publish_wants_output(const struct run *run);
 
 // ---- the run
 
-// Publishes EVENT_RUN_START, and gives the run its ULID. Once, before any other event.
+// Publishes EVENT_RUN_START, and gives the run its ULID. To be called once, before any other event is published.
 void publish_begin(struct run *run);
 // Publishes the event that publish_lost() holds back to merge calls, and has buffered events written. From the event loop,
 // whenever it wakes.
 void publish_tick(struct run *run);
-// Returns how many slots the run has, by its events so far. For callers that may read publish_stats(), or the only publisher of EVENT_SLOTS.
+// Returns the number of slots that the events so far say. Only for callers that may read publish_stats(), and the thread that publishes EVENT_SLOTS.
 unsigned publish_slots_now(struct run *run);
 // Publishes EVENT_SLOTS: the run has `slots` slots now. `why`: the reason, in words.
 void publish_slots(struct run *run, unsigned slots, const char *why);
-// Publishes EVENT_LENT: a slot that was lent to a run in a job has come back. `run` is a struct run; void, as nested_attach() wants it.
+// Publishes EVENT_LENT: a slot that was lent to a run in a job has come back. `run` is a struct run *; nested_attach() wants a void *.
 void publish_lent(void *run, const struct event_lent *lent);
-// Publishes EVENT_RUN_END with the exit status, and the signal that ends the run, or 0; does nothing without publish_begin(). Once no
-// job runs.
+// Publishes EVENT_RUN_END with the exit status, and the signal that ends the run, or 0; does nothing if publish_begin() was not called.
+// To be called when no job runs any more.
 void publish_end(struct run *run, int exit_status, int signal);
 
 // Returns the run's ULID, borrowed until publish_close(); "" before publish_begin().
@@ -73,7 +73,7 @@ bool publish_halted(const struct run *run);
 // Lets no more jobs start: cancels the queued ones at once, and lets the running ones go on.
 void run_start_no_more(struct run *run);
 
-// Returns the exit status that follows from the counts (exit_status()). Once no job runs.
+// Returns the exit status that follows from the counts (exit_status()). To be called when no job runs any more.
 int publish_exit_status(const struct run *run);
 
 // ---- batches
@@ -98,9 +98,9 @@ void publish_set_lost_reason(struct batch *batch, const char *why);
 void publish_set_stop_reason(struct run *run, const char *why);
 void publish_set_stop_signal(struct run *run, int signal);
 
-// publish_wait() publishes EVENT_WAIT: job `number` of the batch waits, or with `number` 0 the batch, or with `batch` NULL all batches do. `why`
-// is the kind of the reason, and `what` the reason in words. publish_wait_end() publishes EVENT_WAIT_END for the wait that began at `since` (now_ns()
-// time).
+// publish_wait() publishes EVENT_WAIT: job `number` of the batch waits. With `number` 0 the batch itself waits, with `batch` NULL all batches wait.
+// `why` is the kind of the reason, `what` the reason in words. publish_wait_end() publishes EVENT_WAIT_END for the same wait, which began at `since`
+// (now_ns() time).
 void publish_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what);
 void publish_wait_end(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, uint64_t since);
 

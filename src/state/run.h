@@ -33,7 +33,7 @@ struct run {
 	struct manifest *manifest;                  // or NULL
 	struct halt halt;                           // --halt, or fail_fast of the manifest
 	struct job_spec spec;                       // of the command line's jobs
-	struct job_spec *specs[1];
+	struct job_spec *specs[1];                  // the address of `spec`, for batch.specs
 	unsigned slots;                             // how many slots the run begins with
 	struct slots_bounds slots_bounds;           // the fewest and the most slots that it may have; equal: the number is fixed; least 0: not known
 	bool slots_shared;                          // -j allows more slots than the pool, the outer run or make's jobserver has
@@ -41,7 +41,7 @@ struct run {
 	unsigned long job_fds;                      // descriptors left for jobs: `nofile` less one for each --batch NAME=FILE, whose file stays open
 	bool fair_time;                             // batches get equal slot-time, not an equal number of turns
 	const struct work_type *item_work;          // what workers do with a queued item (job_run.c)
-	const char *temp_dir;                       // for spilled items and held output
+	const char *temp_dir;                       // directory of the files for items and output that do not fit into memory
 	int pid;                                    // of this process, for $PARALLEL_PID of each job
 	uint64_t start;                             // of the run, now_ns() time
 	uint64_t total;                             // jobs of all inputs (items with -X or --batch-by), if all were read before the first job; else 0
@@ -49,12 +49,12 @@ struct run {
 	// its parts
 	struct pool *pool;
 	struct gate *gate;                          // NULL: jobs wait only for slots before they start, and no load or memory is watched
-	struct auto_slots *auto_slots;              // of -j auto; NULL: the number of slots is fixed, or is set elsewhere
-	struct terminal *terminal;                  // of -o and -p, or NULL
+	struct auto_slots *auto_slots;              // changes the number of slots (-j auto); NULL: the number is fixed, or is set elsewhere
+	struct terminal *terminal;                  // the terminal, for -o and -p; or NULL
 	struct status_display *status_display;      // the status line, or NULL
 	struct children *children;                  // the attempts that run on this machine
 	struct hosts *hosts;                        // -S: the slots are those of several machines; or NULL
-	struct leases *leases;                      // of a pool or a run that this one runs in, or NULL: the slots are the run's own
+	struct leases *leases;                      // slots that a pool, or the run in whose job this run was started, lends to this run; or NULL
 	struct jobserver_slots *jobserver;          // make's jobserver, from which the slots come, or the run's own for its jobs (--jobserver); or NULL
 	struct nested *nested;                      // knows the attempts that run, and lends their slots to fairpars in them; or NULL
 	struct added_jobs *added_jobs;              // the jobs added by --add, and the processes that wait for them; NULL: there can be none
@@ -64,23 +64,23 @@ struct run {
 	struct end_summary *end_summary;            // or NULL: no summary
 	struct explain_live *explain_live;          // --explain, or NULL
 	struct publisher *publisher;                // of events, with the counts of jobs
-	struct log_sink *log;                       // of --log, and of the log that pictures are made from; or NULL
+	struct log_sink *log;                       // writes --log, and the log that pictures are made from; or NULL
 	struct feeds *feeds;
 	struct blockfeed *blocks;                   // of --pipe and --pipe-part, or NULL
 	struct dag *dag;                            // of the manifest, or NULL
 	struct retry_queue *retry_queue;            // jobs that wait for their next attempt
 	struct job_records *job_records;            // --joblog, or NULL
 	struct result_files *result_files;          // --results or --files, or NULL
-	int wake_fd;
-	int signal_fd;
+	int wake_fd;                                // run_wake() makes it readable, which wakes the event loop
+	int signal_fd;                              // readable while a signal is to be answered
 
 	// its state, for any thread
 	atomic_uint_least64_t seq;                  // {#} of the newest item
 	mutex lock;                                 // guards dead, and batch.pack_size
 	struct batch *dead;                         // batches whose queues were removed: the event loop drops their references
 	atomic_bool all_read;                       // every input was read to its end
-	atomic_bool idle;                           // hooks.idle was called, which is the pool's last call
-	atomic_bool halt_now;                       // end the running jobs
+	atomic_bool idle;                           // the pool has called hooks.idle, its last call: no queue is left
+	atomic_bool halt_now;                       // the running jobs are to be ended
 	atomic_int output_error;                    // errno: output could not be written; or 0
 	atomic_bool trouble;                        // something was lost or could not be done: the exit status is EXIT_TROUBLE
 
@@ -89,7 +89,7 @@ struct run {
 	uint64_t nbatches;                          // how many batches there have been
 	int signal;                                 // the signal that ends the run, or 0
 	enum run_phase phase;
-	bool extended;                              // the output was given up, and run_limit_end() has started its time limit again
+	bool extended;                              // output that nobody reads was given up, and run_limit_end() has given the end of the run more time
 };
 
 // Wakes the event loop. From any thread.

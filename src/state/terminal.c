@@ -129,7 +129,7 @@ void terminal_take_back(struct run *run, const struct result *result) {
 	give_foreground(run->terminal, getpgrp());
 	if (result->outcome == OUTCOME_SIGNAL && (result->term_signal == SIGINT || result->term_signal == SIGQUIT)) {
 		publish_set_stop_signal(run, result->term_signal);
-		pool_shutdown(run->pool); // at once: the event loop may see the signal only after the next start
+		pool_shutdown(run->pool); // at once, because the event loop may see the signal only after the next job has started
 		kill(getpid(), result->term_signal);
 	}
 }

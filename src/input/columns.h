@@ -42,7 +42,7 @@ struct record splitter_split(const struct splitter *splitter, char *text, size_t
 // `inside` says that the line begins inside quotes.
 bool csv_is_open(const char *text, size_t len, char separator, bool inside);
 
-// Splits a record into its fields, which are put into `out` (emptied before) without their quotes. Drops a carriage return at the
-// end of the record. Returns NULL, or the reason why the text is no CSV record (static text).
+// Splits a record into its fields, without their quotes; drops a carriage return at the end of the record. Returns NULL, with the fields in
+// *ret_record (in the memory of `out`, emptied first); or the reason why the text is no CSV record (static text), with the text in *ret_record.
 const char *csv_split(const char *text, size_t len, char separator, enum input_trim trim, struct buf *out,
                       struct record *ret_record);

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-enum { MOST_DEPTH = 256 }; // each level takes some 400 bytes of the stack, of which a worker has 256 KiB
+enum { MOST_DEPTH = 256 }; // the most levels that ** goes down: each level takes some 400 bytes of a worker's stack of 256 KiB
 
 struct component {
 	enum { TEXT, PATTERN, DIRECTORIES } kind; // DIRECTORIES: **
@@ -104,7 +104,7 @@ static bool is_directory(struct glob_walk *walk, const struct dirent *entry) {
 
 // ---- matches ----
 
-// Adds the path to the matches if the file exists. `is_seen` says that it exists, since its directory was just read. Returns 0, or -1 after fail().
+// Adds the path to the matches if the file exists. `is_seen`: the file exists, as its directory was just read. Returns 0, or -1 after fail().
 static int add_match(struct glob_walk *walk, bool is_seen) {
 	struct stat stat;
 	if (walk->wants_directories) { // with a slash at the end lstat() follows links, and fails for all but directories

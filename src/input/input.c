@@ -29,7 +29,7 @@
 // Collects the lines of one record. Zeroed, it holds no line.
 struct joint {
 	struct buf text;
-	bool is_open;      // the next line belongs to the record, too
+	bool is_open;      // `text` has lines of a record that goes on in the next line
 };
 
 // A source being read: lines of a descriptor, or arguments.
@@ -38,10 +38,10 @@ struct lines {
 	const struct input_config *rules;   // borrowed: the delimiter, and which lines are skipped, continue in the next line, or end the source
 	int fd;            // the descriptor that is read; -1 for arguments, and after lines_close()
 	bool polls;        // reading may block: poll first
-	size_t next_arg;
+	size_t next_arg;   // the index of the next argument, if the source is FROM_ARGS
 	bool has_rules;    // some lines may be skipped, continue in the next line, or end the source
 	bool skip_first;   // the next line is left out
-	size_t most;       // several lines are returned as one record, of up to so many bytes; 0: each line is a record
+	size_t most;       // several lines are returned as one record of at most this many bytes; 0: each line is a record
 	struct joint csv;  // --csv: the lines of a record with a line end inside quotes
 	struct line_buffer buffer;
 };
@@ -56,10 +56,10 @@ struct record_list {
 
 struct source {
 	struct lines lines;
-	bool linked;         // its items are paired with those of the source before it
+	bool linked;         // the source's items are paired with the items of the source before it
 	struct joint joint;  // -L: an item of several lines
-	struct record_list kept; // its items, if they are needed for several records
-	size_t at;           // the index of its item in the next record; unused for the first source
+	struct record_list kept; // the source's items, if they are needed for several records
+	size_t at;           // the index of the source's item in the next record; unused for the first source
 	size_t count;        // how many items the group has; set by load() in the first source of the group
 };
 
@@ -74,12 +74,12 @@ struct input {
 	bool is_read;        // all of the input is in `all` (input_read_all())
 	struct record_list all;
 	struct buf scratch;  // memory for split columns
-	struct buf record;   // the record that combine() puts together
-	struct buf error;
+	struct buf record;   // the record that combine() puts together; HEADER: the names of the columns
+	struct buf error;    // why the input cannot be opened or read
 	uint32_t nnames;     // HEADER: how many names are in `record`
-	size_t ntaken;       // STREAMING: items of the first source so far
+	size_t ntaken;       // STREAMING: how many items the first source has given so far
 	struct record first; // the current item of the first source
-	const char *first_bad;
+	const char *first_bad; // why `first` cannot be an item, or NULL
 	bool combining;      // `first` has combinations that were not returned yet
 };
 

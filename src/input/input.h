@@ -21,7 +21,7 @@ struct source_config {
 	const char *path;          // FROM_FILE; never "-", for which the kind is FROM_STDIN
 	char *const *args;         // FROM_ARGS
 	size_t nargs;
-	bool linked;               // :::+ or ::::+ : its items are paired with those of the source before it
+	bool linked;               // :::+ or ::::+ : the source's items are paired with the items of the source before it
 };
 
 // The values of --trim, in the order in which the option's words are listed.
@@ -57,7 +57,7 @@ struct input *input_open(const struct input_config *config, char **ret_error);
 void input_close(struct input *input);
 
 enum input_status {
-	INPUT_RECORD,   // *ret_record is the next record, borrowed until the next call; *ret_error is NULL
+	INPUT_RECORD,   // *ret_record is the next record, borrowed until the next call
 	INPUT_HEADER,   // *ret_record holds the names of the columns; returned once with config.header, before all records
 	INPUT_BAD,      // *ret_record cannot be an item, and *ret_error says why: a NUL inside, too long, malformed CSV
 	INPUT_WAIT,     // there are no bytes yet: poll input_fd() for input, then call again
@@ -92,9 +92,9 @@ char *colsep_translate(const char *perl, char **ret_error);
 // once. A path is spelled as the pattern is: relative to `dir` or absolute, with "./" if the pattern begins so.
 //
 // In a component of the pattern `*`, `?` and `[…]` are those of glob(7); only a dot in the pattern matches a dot at the start of a name, and patterns
-// never match "." and "..". `**` as a whole component stands for zero or more directories, but neither for those that begin with a dot nor for
-// symbolic links; at the end of the pattern it stands for `**/*`. A pattern with a slash at its end matches directories only, and the paths end with
-// a slash too. Braces are text. The process's directory is never changed.
+// never match "." and "..". `**` as a whole component stands for zero or more directories, but not for directories whose names begin with a dot, nor
+// for symbolic links; at the end of the pattern it stands for `**/*`. A pattern with a slash at its end matches directories only, and the paths end
+// with a slash too. Braces are text. The process's directory is never changed.
 //
 // Returns 0, also without a match; or -1 with a message in *ret_error (caller frees; else NULL) if a directory cannot be
 // read, so that a file could be missed; then `found` was never called. A file that vanishes meanwhile is no error.

@@ -84,7 +84,7 @@ static void cut_line(struct line_buffer *buffer, size_t len, struct line *ret_li
 	buffer->searched = 0;
 }
 
-// To be called if the buffer holds no delimiter. Takes all bytes as a line, and returns true, if they are too long for a line or are the last line.
+// For a buffer that holds no delimiter: if its bytes are the last line or too long for a line, takes all of them as a line and returns true.
 static bool cut_rest(struct line_buffer *buffer, struct line *ret_line) {
 	size_t left = buffer->end - buffer->start;
 	if (buffer->skipping) {

@@ -24,11 +24,11 @@ struct line {
 struct line_buffer {
 	char delimiter;    // the delimiter, or the last byte of `longer`
 	const char *longer; // a delimiter of several bytes without NUL, borrowed; or NULL
-	bool ended;        // no more bytes come: what is left is the last line, without its delimiter. Set by the caller after line_buffer_add()
-	bool skipping;     // inside a line that was too long
+	bool ended;        // no more bytes come: what is left is the last line. Set by line_buffer_read(), or by the caller of line_buffer_add()
+	bool skipping;     // the bytes up to the next delimiter are dropped: their line was too long
 	bool may_hold_nul; // a NUL that is no delimiter is somewhere in the buffer
 	char *data;        // `cap` bytes and one more, for the NUL behind a last line without its delimiter
-	size_t cap, start, end;
+	size_t cap, start, end; // the bytes that were not taken are at `start` to before `end`
 	size_t searched;   // how many bytes from `start` on were searched, and hold no delimiter
 };
 

@@ -17,15 +17,15 @@ enum {
 	MOST_BLOCK = INT32_MAX,    // GNU parallel grows no block beyond 2 GiB - 1
 };
 
-enum { START, END, BORDER, KINDS };
+enum { START, END, BORDER, KINDS }; // --recstart; --recend; where a record ends and the next one starts
 
 struct block_splitter {
-	size_t block;
+	size_t block;              // how many bytes a round searches for borders
 	struct buf texts[KINDS];   // START, END, and BORDER (the end with the start behind it), as fixed texts
 	bool regexp;
 	regex_t regexes[KINDS];    // if `regexp`: used in place of `texts`
 	size_t nregexes;           // how many of `regexes` are compiled
-	uint64_t records, lines;
+	uint64_t records, lines;   // as in struct block_splitter_config
 	bool begun;                // -N with regexp: the first block was looked for; only that block may hold bytes in front of its first record
 	struct buf scratch;        // the bytes that regexec() searches, as a string
 };
@@ -159,7 +159,7 @@ static int compile(regex_t *regex, const char *prefix, const char *first, const 
 // Copies the bytes from `from` to `to` into `scratch`, where match() searches them.
 static void load(struct block_splitter *splitter, const char *bytes, size_t from, size_t to) {
 	buf_reset(&splitter->scratch);
-	// match() sees from the byte before whether a line begins at `from`
+	// match() sees by the byte in front of `from` whether a line begins at `from`
 	buf_addc(&splitter->scratch, from > 0 ? bytes[from - 1] : '\n');
 	buf_add(&splitter->scratch, bytes + from, to - from);
 }
@@ -186,7 +186,7 @@ static bool match(struct block_splitter *splitter, const regex_t *regex, size_t 
 	return false;
 }
 
-// Returns the end of the last whole record, or 0. Searches for the last match in a window at the end of the bytes, which grows to the front.
+// Returns the end of the last whole record, or 0. Searches for the last match in a window at the end of the bytes; the window grows to the front.
 static size_t regex_cut_last(struct block_splitter *splitter, const char *bytes, size_t len) {
 	for (size_t window = WINDOW;; window *= 2) {
 		size_t from = window < len ? len - window : 0;

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 struct block_splitter_config {
-	size_t block;            // in how many bytes a round looks for borders, at least 1 (--block)
+	size_t block;            // how many bytes a round searches for borders (--block); at least 1
 	const char *start, *end; // --recstart and --recend as given; NULL: empty
 	bool regexp;             // `start` and `end` are regular expressions of Perl, as for colsep_translate()
 	uint64_t records;        // -N: records in each block; 0: as many as fit
@@ -32,7 +32,7 @@ struct block_splitter *block_splitter_create(const struct block_splitter_config 
 // Frees the splitter, which may be NULL.
 void block_splitter_destroy(struct block_splitter *splitter);
 
-// Returns how many bytes the caller is to read in this round, at most, when `len` bytes are left from the rounds before.
+// Returns the most bytes that the caller is to read in this round, when `len` bytes are left from the rounds before.
 size_t block_splitter_want(const struct block_splitter *splitter, size_t len);
 
 // Returns the length of the block at the front of the bytes, or 0 if no block can be cut off. `first` says that this is the

@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-enum { MOST_COMPARISONS = 20000000 }; // the most comparisons of a combination with an exclusion: they take a fraction of a second
-enum { MOST_NAME = 200 }; // bytes of a batch's name, which is shown in FAIRPAR_JOB, logs and the status line
+enum { MOST_COMPARISONS = 20000000 }; // the most values that are compared to find excluded combinations: this takes a fraction of a second
+enum { MOST_NAME = 200 }; // the most bytes of a batch's name, which is shown in FAIRPAR_JOB, logs and the status line
 
 static void check_name(struct loader *loader, const struct node *name) {
 	bool is_plain = true;
@@ -19,7 +19,7 @@ static void check_name(struct loader *loader, const struct node *name) {
 	}
 }
 
-// Checks the commands that `shell` runs: the values of the first `n` keys of `ids` in `found` or, for a key missing there, in `under` (or NULL).
+// Checks the values of the first `n` keys of `ids`, which are commands that `shell` runs. Keys that `found` lacks are taken from `under` (or NULL).
 static void check_words(struct loader *loader, const struct found *found, const struct found *under, size_t n, const char *shell) {
 	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_FINALLY};
 	for (size_t i = 0; i < n; ++i) {
@@ -346,7 +346,7 @@ static void load_items(struct loader *loader, const struct found *found, struct 
 
 // ---- a whole batch ----
 
-// Refuses a batch that is no mapping, with a hint: a list was meant as `commands`, a text as `run`.
+// Refuses a batch that is no mapping, with a hint: a list was probably meant as `commands`, a text as `run`.
 static void refuse_batch(struct loader *loader, const struct node *name, const struct node *value) {
 	if (node_is_missing(value)) {
 		diagnostic_hint(load_error(loader, name, "batch '%s' is empty", name->text),

@@ -85,7 +85,7 @@ static bool is_line_end(const struct diagnostics *diagnostics, size_t at) {
 	return at >= diagnostics->len || break_length(diagnostics->data + at, diagnostics->len - at) > 0;
 }
 
-// Moves behind the character or the line end at the position. A byte that is no UTF-8 counts as a character.
+// Moves the position behind the character or the line end that is there. A byte that is no UTF-8 counts as a character.
 static void move_on(const struct diagnostics *diagnostics, struct source_position *position) {
 	const char *s = diagnostics->data + position->at;
 	size_t left = diagnostics->len - position->at, n = break_length(s, left);
@@ -128,7 +128,7 @@ struct source_span diagnostics_span_of_byte(struct diagnostics *diagnostics, siz
 
 // ---- the excerpt ----
 
-// Appends one character to `line`, escaped if it could control a terminal, and marks of its width to `under`. Returns its length in bytes.
+// Appends one character to `line`, escaped if it could control a terminal, and to `under` a `mark` for each column. Returns its length in bytes.
 static size_t add_character(const char *s, size_t len, char mark, struct buf *line, struct buf *under) {
 	size_t n = utf8_length(s, len);
 	if (*s == '\t') {

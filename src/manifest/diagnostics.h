@@ -20,7 +20,7 @@ struct diagnostic {
 	bool is_warning;
 	size_t order;           // the number of this diagnostic, in the order in which diagnostics were added
 	const char *format;     // the format of `text`: two diagnostics with the same format and the same span are the same error
-	struct arena *texts;    // has the texts below
+	struct arena *texts;    // owns the texts below
 	const char *text;       // "unknown key 'foo'"
 	const char *note;       // shown behind the caret: "did you mean 'bar'?"; or NULL
 	const char *hint;       // shown on a line of its own; or NULL
@@ -44,7 +44,7 @@ struct diagnostics {
 	size_t nerrors;         // all errors, also those that are not kept
 	size_t nwarnings;
 	size_t nrepeats;        // errors that were added again, at nodes that several aliases or merges lead to
-	struct diagnostic unkept;   // returned for each diagnostic that is not kept
+	struct diagnostic unkept;   // what diagnostic_add() returns for a diagnostic that is not kept
 	struct source_position last; // the position that was looked up last
 };
 

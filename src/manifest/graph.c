@@ -59,13 +59,13 @@ static void list_feeders(struct manifest *manifest) {
 
 struct visit {
 	struct manifest_batch *batch;
-	size_t next;     // the number of the edge to follow next
+	size_t next;     // the number of the edge to follow next: first `needs`, then the feeders
 	struct manifest_batch *feeder; // the feeder that was followed last
 };
 
 struct graph_walk {
 	struct loader *loader;
-	struct visit *path;
+	struct visit *path;   // from the batch where the walk began to the present batch
 	size_t n, cap;
 	unsigned char *state; // for each batch: UNSEEN, ON_PATH or DONE
 };
@@ -179,10 +179,10 @@ void load_graph(struct loader *loader) {
 
 // ---- selecting ----
 
-// A search through the batches that are selected.
+// A search for the batches that manifest_select() selects.
 struct selection {
 	const struct manifest *manifest;
-	bool *is_whole;                // for each batch: whether it was named or is needed, so that all its items are wanted
+	bool *is_whole;                // for each batch: whether all its items are wanted, because it was named, is needed, or feeds a whole batch
 	struct manifest_batch **queue; // has each batch twice at most: it is added when it is selected, and when it becomes whole
 	size_t n;
 };

@@ -12,10 +12,10 @@ struct loader {
 	struct diagnostics *diagnostics;
 	uint64_t cost;                 // sum of the costs (node.cost) of the nodes that were read; at most MANIFEST_VALUES
 	bool overrun;                  // `cost` is too large: an error was added, nothing more is read
-	struct manifest_batch base;    // has the defaults: every batch begins as a copy of this batch
-	const struct pair *pairs;      // for each batch its name and its mapping
+	struct manifest_batch base;    // a batch with the defaults: every batch begins as a copy of it
+	const struct pair *pairs;      // for each batch its name and its mapping, in the order of manifest->batches
 	struct found base_found;       // the keys of `defaults`
-	const struct node *stdin_node; // the first `stdin: true`
+	const struct node *stdin_node; // the first `stdin: true`, or NULL
 };
 
 // Adds `cost`, the cost of reading the node, to loader->cost. Returns false, after an error at the node, if the sum is too large.
@@ -33,7 +33,7 @@ void load_refuse_item(struct loader *loader, const char *key, const struct node 
 // Returns the value's text; or NULL, after an error, if the value is no text or is empty.
 const char *load_text(struct loader *loader, const struct key *key, const struct node *node);
 
-// Warns if a comment cuts the plain text short: `run: echo a #b`.
+// Warns if a text without quotes is cut short by a comment: `run: echo a #b`.
 void load_check_comment(struct loader *loader, struct node *node);
 
 // Sets the fields of `base` (a struct manifest, manifest_batch or manifest_delay) to the values in `found`. If there are keys of a job,

@@ -22,9 +22,9 @@
 #include <stdint.h>
 
 enum {
-	MANIFEST_DEPTH = 64,         // levels of nesting
-	MANIFEST_BYTES = 64 << 20,   // the size of a file
-	MANIFEST_VALUES = 1000000,   // values in a file (a value counts again for each alias that leads to it); also combinations of a matrix
+	MANIFEST_DEPTH = 64,         // the most levels of nesting
+	MANIFEST_BYTES = 64 << 20,   // the most bytes of a file
+	MANIFEST_VALUES = 1000000,   // the most values in a file (a value counts again for each alias that leads to it), and combinations of a matrix
 	MANIFEST_ERRORS = 20,        // how many errors are shown, and how many warnings
 };
 
@@ -39,7 +39,7 @@ struct manifest_pair {
 
 // The variables of one key `env`: of a command, a batch, the defaults or the top. They hide variables of the same names in the layers below.
 struct manifest_env {
-	const struct manifest_env *under;   // or NULL
+	const struct manifest_env *under;   // the next lower layer, or NULL
 	const struct manifest_pair *pairs;  // no name twice
 	size_t n;
 };
@@ -90,8 +90,8 @@ enum manifest_source {
 
 // Combinations of the axes' values, the last axis varying fastest, without the excluded combinations; never empty.
 struct manifest_matrix {
-	struct names names;                 // of the axes: [A-Za-z_][A-Za-z0-9_]*
-	struct manifest_texts *values;      // of each axis
+	struct names names;                 // the names of the axes: [A-Za-z_][A-Za-z0-9_]*
+	struct manifest_texts *values;      // the values of each axis
 	const uint32_t *rows;               // numbers of combinations, see manifest_matrix_value()
 	size_t nrows;
 };
@@ -115,7 +115,7 @@ struct manifest_batch {
 	struct manifest_batch *next_feeder;     // the next batch, in the order of the file, that emits into the same batch as this batch; or NULL
 	size_t nfeeders;
 	const char *finally;                // or NULL
-	struct queue_attrs attrs;           // attributes of its queue, from the keys
+	struct queue_attrs attrs;           // attributes of the batch's queue, from the keys
 	int output;                         // enum output_kind
 	bool allow_failure;
 	bool selected;                      // set by manifest_select(); before that call all batches are selected
@@ -153,7 +153,7 @@ struct manifest_batch *manifest_find(const struct manifest *manifest, const char
 
 // Selects the batches with these names and, in turn, the batches that a selected batch needs or emits into. If a batch is named or needed and
 // has no items of its own, the batches that emit its items are selected, too. Without names, all batches are selected.
-// Returns 0; or -1 if a name is that of no batch: then appends a message (no newline) to `error`, and keeps the selection as it was.
+// Returns 0; or -1 if one of the names is not the name of a batch: then appends a message (no newline) to `error`, and keeps the selection as it was.
 int manifest_select(struct manifest *manifest, const char *const *names, size_t n, struct buf *error);
 
 // True if the batch has items, of its own or from other batches that emit into it: then its texts are templates.

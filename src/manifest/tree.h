@@ -10,14 +10,14 @@ enum node_kind { NODE_TEXT, NODE_LIST, NODE_MAP };
 // One value. The graph of values has no cycle, but aliases may lead to the same node from several places.
 struct node {
 	uint32_t line, column;
-	uint16_t width;       // for a caret
+	uint16_t width;       // how many characters a message marks with carets
 	uint8_t kind;         // enum node_kind
 	bool is_plain;        // text without quotes, which other YAML readers may take for a number or a boolean
 	bool is_flow;         // written as [ ] or { }
 	bool is_open;         // a list or map that was not read to its end yet
 	uint32_t comment;     // offset in the file of a comment behind a plain text, which may have been meant as part of the text; or 0
 	uint32_t n;           // bytes of the text, items, or pairs
-	uint32_t cost;        // 1, plus 1 for each 256 bytes of text, plus the costs of all values in it (not of keys); at most UINT32_MAX
+	uint32_t cost;        // 1, plus 1 for each 256 bytes of text, plus the costs of all values in the list or map (not of keys); at most UINT32_MAX
 	union {
 		const char *text;    // no NUL inside
 		struct node **items;

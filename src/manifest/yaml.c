@@ -4,8 +4,8 @@
 // Aliases share their node, so a document is never expanded ("billion laughs"). A merge copies pairs, each of which counts against
 // the limit of values. Nothing here recurses: a chain of aliases may be as long as the file.
 //
-// Properties of libyaml 0.2.5 that shape this file: its time grows with the square of the nesting, and of the number of %TAG lines,
-// so both are limited before libyaml reads them; libyaml accepts the same key twice in a mapping; its marks are positions in
+// Properties of libyaml 0.2.5 that shape this file: its time grows with the square of the nesting, which open_collection() limits, and
+// of the number of %TAG lines, which check_directives() refuses; libyaml accepts the same key twice in a mapping; its marks are positions in
 // characters from 0, without a byte order mark.
 
 #include "manifest/tree.h"
@@ -23,19 +23,19 @@ enum { MOST_KEY = 1000 }; // bytes of a key; libyaml has this limit only for key
 struct yaml_reader {
 	yaml_parser_t parser;
 	struct diagnostics *diagnostics;
-	const char *data;     // of the file
+	const char *data;     // the bytes of the file
 	size_t len;
 	struct arena *nodes, *texts;
 	struct node *root;    // NULL for an empty document
-	struct node **stack;  // nodes that are complete, but whose parent is not
+	struct node **stack;  // nodes that are complete, but whose parent is still being read
 	size_t nstack, stack_cap;
 	struct yaml_frame {
 		struct node *node;
 		size_t from;         // the index of its first child on the stack
-	} frames[MANIFEST_DEPTH]; // lists and maps being read
+	} frames[MANIFEST_DEPTH]; // the lists and maps that are being read, the outermost first
 	size_t nframes;
 	struct map anchors;   // from the name of an anchor to its index in `anchored`
-	struct node **anchored;
+	struct node **anchored; // the nodes that anchors name
 	size_t nanchored, anchored_cap;
 	struct pair *pairs;   // the pairs of the map that is being closed
 	size_t pairs_cap;

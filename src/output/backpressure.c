@@ -17,8 +17,8 @@ uint64_t writer_released(struct writer *writer) {
 	return writer->released;
 }
 
-// True if room can be made for a job whose output may not be written now: a thread is writing; or a job runs that does not wait
-// itself, so it may end; or the output of a waiting job is the next, so it will be written.
+// True if room can be made for a job whose output may not be written now: other output is being written, or may be written; or a job runs
+// that does not wait for room, so that job may end; or the output of a waiting job is the next of its queue, so that job will write it.
 static bool can_release(const struct spool *spool) {
 	struct writer *writer = spool->writer;
 	bool can = !turn_is_free(writer);
@@ -41,7 +41,7 @@ enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 	enum room room = ROOM_AGAIN;
 	mutex_lock(&writer->lock);
 	list_push_back(&writer->waiters, &spool->waiting);
-	cond_broadcast(&writer->changed); // jobs that wait may have counted on this job to make room
+	cond_broadcast(&writer->changed); // other waiting jobs may have counted on this job to make room: they check again
 	while (writer->released == seen && room == ROOM_AGAIN) {
 		if (turn_is_free(writer) && spool_is_next(spool)) {
 			room = ROOM_THROUGH;
@@ -81,5 +81,5 @@ void writer_set_idle(struct spool *spool, bool idle) {
 	FP_HOLD(&writer->lock);
 	spool->idle = idle;
 	writer->idle += idle ? 1 : (size_t)-1;
-	note_release_locked(writer); // jobs that wait must look again whether a job can make room
+	note_release_locked(writer); // waiting jobs check again whether any job can make room
 }

@@ -10,7 +10,7 @@
 //
 // Each file calls only files below it in this list.
 //
-// The thread that has the turn writes, without the lock, until nothing more may be written; no other thread uses the sinks and
+// The thread that has the turn writes, without the lock, until nothing more may be written; no other thread uses `streams` and
 // `current`. A thread takes the turn under the lock (turn_take()). It gives the turn up under the lock when nothing is left, or
 // hands the turn to the flusher (the thread that waits for a slow reader), even if `current` is half written. The turn goes:
 //
@@ -37,14 +37,14 @@
 // memory or in the file), followed by the newest bytes in the stream's part of the block, its area:
 //
 //	rope ................ | area:  start ........ len
-//	the first `ready` bytes of these may be written
+//	the first `ready` bytes of rope and area together may be written
 //
 // Behind the ready bytes there may be an incomplete line (WRITER_LINE_BUFFER only). In a rope such a line begins a new piece.
 //
 // A spool is used by its job's thread until spool_finish(), then by the thread that has the turn to write. There is one exception:
-// with WRITER_LINE_BUFFER and keep_order, when a job becomes the next of its queue, the thread that ended the previous job takes the
-// lines of this job (output_queue_promote()), under the lock of the writer and only while `busy` is false: then the job's own thread
-// does not use the spool.
+// with WRITER_LINE_BUFFER and keep_order, when a job becomes the next of its queue, another thread moves the job's whole lines into a
+// new spool (output_queue_promote()). It does so under the lock of the writer, and only while `busy` is false, that is, while the job's
+// own thread does not use the spool.
 
 enum {
 	STREAMS = 2,
@@ -64,7 +64,7 @@ struct stream {
 	char last;              // the newest byte
 	uint64_t bytes;         // how many bytes the job has written so far, without bytes that were lost or taken back
 	uint64_t mark;          // spool_reset() keeps this many bytes, counted from the first byte of the job
-	uint64_t mark_ready;    // how many of the `mark` bytes were written or ready at spool_mark(): a line ends there
+	uint64_t mark_ready;    // how many of the `mark` bytes were written or ready at spool_mark(); with WRITER_LINE_BUFFER a line ends there
 };
 
 struct spool {
@@ -74,30 +74,30 @@ struct spool {
 	struct output_queue *queue;
 	uint64_t order;
 	enum writer_mode mode;
-	char *block;                // both areas; or NULL: not yet needed, or given back
-	struct piece piece;        // if piece.len > 0: the spool is empty and stands for this piece until the piece is written
+	char *block;                // the memory of both areas; NULL: not yet needed, or freed
+	struct piece piece;        // if piece.len > 0: the output to write is in this piece, and must first be read into the empty areas
 	struct stream stream[STREAMS];
 	struct buf tag, receipt;    // of the job (receipt: see spool_set_receipt()); the next job with this spool uses their memory again
 	atomic_bool live;           // spool_set_live() was called
 	void *job;                  // set by spool_set_job(), or NULL
-	bool stalls;                // the last call of config.stalls was with `stalls` true
+	bool stalls;                // config.stalls was last called with `stalls` true: the job waits for a reader
 	mutex lock;                 // protects `latest` and `recent`, which any thread may read
-	int latest;                 // the stream that was written last
-	struct buf recent[STREAMS]; // the last RECENT bytes of each stream, or up to twice as many; also bytes that are written already
-	bool has_turn;              // the job has the turn to write, until it ends or writer_drop_turn() is called
-	bool idle;                  // the job is between two attempts: other jobs do not count on this job to make room
+	int latest;                 // which stream (0 or 1) the job has written to last
+	struct buf recent[STREAMS]; // the last RECENT to 2 * RECENT bytes of each stream, whether held or already written
+	bool has_turn;              // the job has the turn to write, until the job ends or writer_drop_turn() is called
+	bool idle;                  // the job waits for its next attempt or step: other jobs do not count on this job to make room
 	bool lost;                  // nothing could hold the job's output: further output is discarded
-	bool beyond;                // the job has ended, and its block is held beyond config.spool_mem; under the lock of the writer
-	bool busy;                  // the job's thread uses the spool; under the lock of the writer
+	bool beyond;                // the spool waits to be written, and its block is held beyond config.spool_mem; under the lock of the writer
+	bool busy;                  // if spool_is_line_ordered(): the job's thread uses the spool; under the lock of the writer
 };
 
-// What a queue holds for a job.
+// What a queue holds for a job, or for a part of a job's lines.
 enum ref_kind {
 	REF_NONE,    // the job has not finished
-	REF_DONE,    // there is nothing to write
+	REF_DONE,    // nothing is left to write
 	REF_OPEN,    // the job's spool, which is still being filled (WRITER_LINE_BUFFER)
-	REF_SPOOL,
-	REF_PIECE,
+	REF_SPOOL,   // output in a spool
+	REF_PIECE,   // output in a piece
 };
 
 struct ref {
@@ -118,11 +118,11 @@ struct ring {
 struct output_queue {
 	struct list all;      // in writer.queues
 	struct list ready;    // in writer.ready, while some output of the queue may be written
-	struct ring writable; // output that may be written, in this order
-	struct ring window;   // with keep_order: the outputs of jobs by the number of the job; the first is the next job
+	struct ring writable; // outputs that may be written, in the order of writing
+	struct ring window;   // with keep_order: the outputs by the numbers of the jobs; job `window.first` is the next to be written
 	struct output_queue *next; // the queue that is written after this queue, or NULL
-	bool waits;           // nothing of this queue may be written yet, as the previous queue is not done
-	bool closed;          // no job will follow: the queue is freed when all its output is written
+	bool waits;           // nothing of this queue may be written yet: the queue before it (whose `next` is this queue) is not done
+	bool closed;          // no more jobs come: the queue is freed when all its output is written
 };
 
 enum flusher { FLUSHER_NONE, FLUSHER_RUNS, FLUSHER_IMPOSSIBLE };
@@ -133,29 +133,29 @@ struct writer {
 	struct streams streams;
 
 	mutex lock;
-	cond changed;            // broadcast when memory or file space is released, or the turn is given up
+	cond changed;            // broadcast when threads in writer_wait() must check again (backpressure.c), and when the turn is given up
 	cond handed_over;
 	struct list queues;
 	struct list ready;
-	struct output_queue arrival; // outputs in the order of their arrival: of all jobs without keep_order, else of jobs without a queue
+	struct output_queue arrival; // outputs in the order in which they come: of all jobs if keep_order is not set, else of jobs without a queue
 	struct spool *unused;     // list of free spools, with their blocks
 	size_t nunused;
 	bool writing;            // a thread has the turn
-	uint64_t released;
-	size_t open, idle;       // how many spools are not finished; how many of these are between two attempts
+	uint64_t released;       // what writer_released() returns
+	size_t open, idle;       // how many spools are not finished; how many of these are `idle`
 	size_t beyond;           // how many blocks are held beyond config.spool_mem
 	struct list waiters;     // spools whose threads are in writer_wait()
 	bool lost[3];            // by stream (2 is the spool): output was lost, and the loss was reported
 
 	thread flusher;
 	enum flusher flusher_state;
-	bool handed;             // the turn was given to the flusher
+	bool handed;             // the turn was handed to the flusher, which has not begun to write
 	bool stop;
 
 	// used only by the thread that has the turn
 	struct spool *current;
 	char *scratch;           // PIECE_MAX bytes of memory, for bytes that are read from the store's file
-	struct buf receipts;     // receipts of jobs whose output was written or gathered in the sinks; for config.written() after a flush
+	struct buf receipts;     // receipts of jobs whose output was written, or gathered in `streams`; config.written() gets them after a flush
 };
 
 static inline bool spool_is_line_buffered(const struct spool *spool) {
@@ -190,7 +190,7 @@ static inline bool spool_is_ordered(const struct spool *spool) {
 	return spool->queue != &spool->writer->arrival;
 }
 
-// True if the order allows that the output of this job is written now; even then another thread may have the turn.
+// True if no other job's output must be written before the output of this job. Another thread may have the turn all the same.
 static inline bool spool_is_next(const struct spool *spool) {
 	return !spool_is_ordered(spool) || (spool->order == spool->queue->window.first && !spool->queue->waits);
 }
@@ -217,25 +217,25 @@ static inline void turn_take(struct writer *writer) {
 
 // ---- writer.c: for the thread of a job, with no lock held
 
-// WRITER_LINE_BUFFER: writes or queues the ready lines if the job's output may be written now.
+// WRITER_LINE_BUFFER: if spool_is_next(), writes the ready lines, or queues them while another thread has the turn.
 void writer_lines(struct spool *spool);
 
-// For a spool that spool_is_line_ordered(): writer_enter() keeps output_queue_promote() away from it until writer_leave().
+// For a spool with spool_is_line_ordered(): from writer_enter() to writer_leave(), output_queue_promote() does not touch the spool.
 void writer_enter(struct spool *spool);
 void writer_leave(struct spool *spool);
 
 // ---- order.c
 
-// Makes an empty queue. Returns it.
+// Makes the zeroed `queue` an empty queue. Returns `queue`.
 struct output_queue *output_queue_init(struct output_queue *queue);
 
-// Takes the queue out of its lists, and frees what it holds, but not the queue itself.
+// Takes the queue out of its lists, and frees its rings, but not the queue itself.
 void output_queue_fini(struct output_queue *queue);
 
 // Adds the reference as the last one of queue->writable. The caller then calls output_queue_refresh().
 void output_queue_push(struct output_queue *queue, struct ref ref);
 
-// Sets the reference of the job with number `order`, which the queue has not passed yet. The caller then calls
+// Sets the reference of the job with number `order`, which is not below queue->window.first. The caller then calls
 // output_queue_refresh(), unless the reference is REF_OPEN.
 void output_queue_put(struct output_queue *queue, uint64_t order, struct ref ref);
 
@@ -247,11 +247,11 @@ struct ref output_queues_pop(struct writer *writer);
 
 // ---- turn.c
 
-// Writes all output that may be written, then gives up the turn; or hands the turn to the flusher. Never waits for a reader if `wait`
-// is false. Called with the lock held and the turn taken; returns with the lock held.
+// Writes all output that may be written, then gives up the turn. Without `wait`, hands the turn to the flusher when the quota is used up or a
+// write would block, and waits for a reader only if no flusher can start. Called with the lock held and the turn taken; returns with the lock held.
 void turn_work(struct writer *writer, bool wait);
 
-// Takes the turn and writes if output may be written and no thread has the turn. Releases the lock meanwhile.
+// If output may be written and no thread has the turn, takes the turn and writes. Called with the lock held; releases it meanwhile.
 void turn_pump(struct writer *writer);
 
 // If the job's output may be written now and no thread has the turn, writer_take_turn() takes the turn until the job ends, and
@@ -259,11 +259,11 @@ void turn_pump(struct writer *writer);
 bool writer_take_turn(struct spool *spool);
 void writer_drop_turn(struct spool *spool);
 
-// Ends the flusher, if there is one; nothing may be left for it to do. No lock held.
+// Ends the flusher, if it runs. To be called when no output is left to write. No lock held.
 void flusher_end(struct writer *writer);
 
 // Writes the ready bytes of both streams, and then adds the job's receipt to writer->receipts. With `wait` it waits for the reader;
-// else it returns false if a write would block, and the other bytes stay ready. The caller has the turn and holds no lock.
+// else it returns false if a write would block, and the unwritten bytes stay ready. The caller has the turn and holds no lock.
 bool turn_write(struct writer *writer, struct spool *spool, bool wait);
 
 // Writes all bytes that the stream holds, and waits for the reader. The caller has the turn and holds no lock.
@@ -283,10 +283,10 @@ uint64_t writer_released(struct writer *writer);
 enum room { ROOM_AGAIN, ROOM_THROUGH, ROOM_NEVER };
 enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn);
 
-// Waits until no block is held beyond config.spool_mem, or waiting cannot help. Called before the job's first output is read.
+// Waits while a block is held beyond config.spool_mem, unless the job's output may be written now or waiting cannot help.
 void writer_await_bound(struct spool *spool);
 
-// Calls config.stalls, if it is set: the job's thread is about to wait for a reader (`stalls`), or goes on.
+// Calls config.stalls, if it is set and `stalls` changes: the job's thread is about to wait for a reader (`stalls`), or goes on.
 void spool_stall(struct spool *spool, bool stalls);
 
 // Notes that held memory or file space was released, and wakes the threads that wait for room. The lock is held.
@@ -303,10 +303,10 @@ void spool_free(struct spool *spool);
 // Returns the spool's block, which it allocates if there is none.
 char *spool_need_block(struct spool *spool);
 
-// Makes the stream ready to be written up to offset `end` of its area: the last line up to there has ended, or will not grow.
+// Makes the bytes of the stream ready up to offset `end` of its area: the last line before `end` is complete, or will not grow.
 void spool_end_line(struct spool *spool, int stream, size_t end);
 
-// Drops the written bytes of both areas and moves the other bytes to the front.
+// Moves the bytes that each area still holds (those from `start` on) to the front of the area.
 void spool_compact(struct spool *spool);
 
 // WRITER_LATEST, at the end of the job: keeps only the job's last line as its output, to be written as with WRITER_GROUP.
@@ -322,20 +322,20 @@ bool spool_to_piece(const struct spool *spool, struct piece *ret_piece);
 // Fills the empty spool with the output in a piece, whose bytes are `mem`.
 void spool_from_piece(struct spool *spool, const char *mem);
 
-// Moves bytes of the area up to `until` to the rope; with `force` even beyond the store's bound. Returns false with errno if there
-// is no room for all of them.
+// Moves the bytes of the area of stream `i` before offset `until` to the rope; with `force` even beyond the store's bound. Returns false
+// with errno if there is no room for all of them.
 bool stream_to_rope(struct spool *spool, int i, size_t until, bool force);
 
 // For a spool that is no longer filled: moves the ready bytes of both areas to the ropes, and frees the block if all of them were
 // moved. Returns false with errno if there is no room for all of them.
 bool spool_to_ropes(struct spool *spool);
 
-// The next three are called with the writer's lock held.
+// The next three functions are called with the writer's lock held.
 
-// Returns a spool without output, from the free list.
+// Returns a spool without output: one of writer->unused, or a new one.
 struct spool *spool_new_locked(struct writer *writer);
 
-// Keeps the spool for the next job, with its block and the memory of its tag.
+// Empties the spool, and keeps it with its memory for another job, or frees it if enough spools are kept.
 void spool_recycle_locked(struct spool *spool);
 
 // Moves the ready output into a new spool, and returns the new spool; the job goes on filling `spool`.

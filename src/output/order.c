@@ -1,7 +1,7 @@
-// The order of output: what waits in each queue to be written, and which queue is next. All of this is under writer->lock.
+// The order of output: what waits in each queue to be written, and which queue is next. All functions here are called with writer->lock.
 //
-// A queue holds the outputs that wait to be written as references, one for each job, in two rings:
-//	writable  outputs that may be written, in this order (the queue `arrival` uses only this ring)
+// A queue holds a reference (struct ref) to each output that waits to be written, in two rings:
+//	writable  outputs that may be written, in the order of writing (the queue `arrival` uses only this ring)
 //	window    with keep_order: the outputs by job number; job `window.first` is the next to be written
 // Queues with output that may be written are in writer->ready and are served one after the other.
 
@@ -50,7 +50,7 @@ static void ring_set(struct ring *ring, uint64_t n, struct ref ref) {
 	*ring_slot(ring, n) = ref;
 }
 
-// Removes the first reference. An empty ring that was large gives its memory back.
+// Removes the first reference. If the ring is then empty and has much memory, frees the memory.
 static void ring_pop(struct ring *ring) {
 	++ring->first;
 	if (ring->end < ring->first) {
@@ -87,10 +87,10 @@ void output_queue_put(struct output_queue *queue, uint64_t order, struct ref ref
 	ring_set(&queue->window, order, ref);
 }
 
-// Called when a job becomes the next of its queue while it still runs: the lines that it has so far may be written.
+// Called when a job that still runs is the next of its queue: the lines that the job has so far may be written.
 static void output_queue_promote(struct writer *writer, struct output_queue *queue, struct spool *spool) {
 	if (spool->busy) {
-		note_release_locked(writer); // the job's own thread writes its lines at writer_leave(), or when it wakes from waiting for room
+		note_release_locked(writer); // the job's own thread writes the lines at writer_leave(), or when its wait for room ends
 	} else if (spool_is_ready(spool)) {
 		output_queue_push(queue, (struct ref){REF_SPOOL, .spool = spool_split_locked(spool)});
 	}

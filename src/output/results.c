@@ -1,4 +1,4 @@
-// Keeps the output of a job apart from the output of the run: in files of its own, or in memory until it is written as a row of a table.
+// Keeps the output of a job apart from the output of the run: in the job's own files, or in memory until the output becomes a row of a table.
 
 #include "output/results.h"
 
@@ -40,7 +40,7 @@ struct results *results_in_memory(void) {
 	return results;
 }
 
-// Empties the file with the job's number from an earlier run, if there is such a file: the job's files are not complete any more.
+// Empties the file with the job's number that an earlier run may have left: the job's files are not complete any more. Returns 0, or -1 with errno.
 static int forget_seq(int dir, const char *path) {
 	FP_CLEANUP(fd_close) int fd = open_beneath(dir, path, O_WRONLY | O_TRUNC);
 	return fd >= 0 || errno == ENOENT ? 0 : -1;

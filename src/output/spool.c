@@ -57,7 +57,7 @@ void spool_set_receipt(struct spool *spool, const char *mem, size_t len) {
 
 // ---- pieces
 
-// The head of a piece, which stands in front of its bytes.
+// The head of a piece: the lengths of the tag, the receipt and the bytes of each stream, which follow the head in this order.
 struct piece_head {
 	uint32_t tag_len, receipt_len;
 	uint32_t len[STREAMS];
@@ -240,7 +240,7 @@ struct spool *spool_split_locked(struct spool *spool) {
 		size_t ready = area_ready(source), rest = source->len - ready;
 		moved->start = source->start;
 		moved->len = ready;
-		if (source->ready > 0) { // a line may be half written already
+		if (source->ready > 0) { // the first ready line may be half written: its tag is not put again
 			moved->tag = source->tag;
 			source->tag = (struct tag_state){.in_line = false};
 		}

@@ -26,7 +26,7 @@ static void to_rope_or_wait(struct spool *spool, int i, size_t until) {
 		if (room == ROOM_THROUGH) { // from here on the job's output goes straight to the reader
 			spool->stream[j].pass = true;
 			writer_pass(spool, j);
-		} else { // nothing can hold more output of the job, and it may not be written now: further output is lost
+		} else { // no room for more, and nothing may be written now: keeps what the area holds; further output is lost
 			stream_to_rope(spool, j, spool->stream[j].len, true);
 		}
 	}
@@ -37,7 +37,7 @@ static void to_rope_or_wait(struct spool *spool, int i, size_t until) {
 	}
 }
 
-// Makes room in the area: at least half of it. May block as to_rope_or_wait() does.
+// Makes at least half of the area free, unless the spool is `lost`. May block as to_rope_or_wait() does.
 static void spool_make_room(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
 	while (stream->len > area_size(i) / 2 && !spool->lost) {
@@ -47,7 +47,7 @@ static void spool_make_room(struct spool *spool, int i) {
 				return;
 			}
 		}
-		// moves only whole lines, if there are any: the incomplete line is short then, and may stay
+		// moves only the ready bytes, if there are any: the incomplete line behind them stays, unless it fills half of the area
 		size_t ready = area_ready(stream);
 		to_rope_or_wait(spool, i, ready > stream->start ? ready : stream->len);
 		spool_compact(spool);
@@ -106,8 +106,8 @@ static void spool_enter(struct spool *spool) {
 	}
 }
 
-// True if the job's stdout is not held any more, but written at once: the job is alone and writes much. (A small output stays one
-// write.) Never true after a loss: the output would look as if nothing were missing.
+// If the job is alone and has written much to stdout: takes the turn, writes what is held, and returns true; from then on stdout is written at
+// once. (A small output stays one write.) Always false after a loss: the output would look as if nothing were missing.
 static bool spool_goes_live(struct spool *spool, int i, int fd) {
 	if (i != 0 || spool->lost || spool->mode != WRITER_GROUP || spool->stream[0].bytes < AREA_OUT / 2 ||
 	    !atomic_load_relaxed(&spool->live)) {

@@ -10,7 +10,7 @@
 #include <errno.h>
 
 enum {
-	PIECE_COST = 32,        // bytes of memory that a piece costs beside its own bytes
+	PIECE_COST = 32,        // bytes of memory that a piece costs in addition to its `len` bytes
 	ROPE_MEM = 1024 * 1024, // bytes; a longer rope takes no more memory, so that there is memory for other ropes
 };
 
@@ -28,7 +28,7 @@ void store_destroy(struct store *store) {
 
 // ---- pieces
 
-// Counts the memory of a piece of `len` bytes as used. Returns false if it would exceed the bound, unless `force` is set.
+// Counts the memory of a piece of `len` bytes as used. If the bound would be exceeded, counts nothing and returns false, except with `force`.
 static bool charge(struct store *store, size_t len, bool force) {
 	size_t cost = len + PIECE_COST;
 	if (atomic_add_relaxed(&store->used, cost) + cost <= store->bound || force) {
@@ -89,7 +89,7 @@ static void rope_push(struct rope *rope, struct piece piece) {
 	rope->len += piece.len;
 }
 
-// Copies the bytes into a piece in memory. Returns how many it has copied, or 0.
+// Copies the bytes into a piece in memory. Returns `len`; or 0 if the bound would be exceeded (never with `force`).
 static size_t piece_copy(struct store *store, const char *mem, size_t len, bool force, struct piece *ret_piece) {
 	if (!charge(store, len, force)) {
 		return 0;

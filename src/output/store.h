@@ -19,15 +19,15 @@
 enum { PIECE_MAX = 64 * 1024 };
 
 struct store {
-	size_t bound;
+	size_t bound;           // the most bytes of memory
 	atomic_size_t used;     // bytes of memory in use
 	struct scratch_file *file;
 };
 
 struct piece {
 	union {
-		char *mem;        // allocated with malloc()
-		uint64_t offset;  // its offset in the file
+		char *mem;        // unless in_file: the bytes, allocated with malloc()
+		uint64_t offset;  // if in_file: the offset of the bytes in the store's file
 	};
 	uint32_t len;
 	bool in_file;
@@ -35,7 +35,7 @@ struct piece {
 
 // A byte string in pieces; a zeroed rope is empty. Used by one thread at a time.
 struct rope {
-	struct piece *piece;   // the pieces are from `first` to before `end`
+	struct piece *piece;   // an array; the rope's pieces are from index `first` to before `end`
 	size_t first, end, cap;
 	size_t start;          // how many bytes of the first piece were dropped
 	uint64_t len;
@@ -56,7 +56,7 @@ int piece_read(struct store *store, const struct piece *piece, size_t from, char
 void piece_free(struct store *store, const struct piece *piece);
 
 // Appends a copy of the bytes in new pieces. Returns how many bytes were taken: fewer than `len`, with errno, if neither memory nor
-// the file has room for more. With `force` memory is then taken beyond the bound.
+// the file has room for more. With `force`, takes memory beyond the bound rather than fewer bytes.
 size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t len, bool force);
 
 // For a rope that is not empty: returns the rope_first() bytes of its first piece. They are in `scratch` (PIECE_MAX bytes) if they

@@ -79,7 +79,7 @@ static size_t sink_write_some(struct streams *streams, int stream, const char *m
 			}
 			wait_writable(streams, stream);
 		} else if (n < 0 && nowait && call_is_refused(errno)) {
-			sink->nowait = false; // the kernel is too old for RWF_NOWAIT here, or a seccomp filter refuses the call
+			sink->nowait = false; // the kernel is too old for RWF_NOWAIT on this descriptor, or a seccomp filter refuses the call
 		} else {
 			sink_fail(streams, stream, n == 0 ? EIO : errno);
 		}

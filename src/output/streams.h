@@ -15,7 +15,7 @@
 struct sink {
 	int fd;
 	bool is_fifo;
-	bool nowait;        // a pipe or socket, and the kernel knows RWF_NOWAIT for it
+	bool nowait;        // a pipe or socket, for which the kernel has not refused RWF_NOWAIT
 	bool splice;        // splice(2) is worth a try
 	bool dead;          // a write has failed: all further output is discarded
 	bool is_tty;        // a terminal: it takes no bytes after Ctrl-S
@@ -29,13 +29,13 @@ struct streams {
 	size_t start, len;  // gathered bytes from start to len
 	int stream;         // the stream of the gathered bytes
 	uint64_t unread;    // how many bytes were discarded because nobody had read them by the time limit (write_limit())
-	bool gave_up;       // the time limit is over: from then on, discarded bytes count as `unread`
+	bool gave_up;       // a write has waited for the time limit: from then on, discarded bytes count as `unread`
 	struct buf shown;   // the tag as it is shown on a terminal
 };
 
 // How far streams_put_tagged() has come in the present line of a stream; all zero: the start of a line.
 struct tag_state {
-	bool in_line;
+	bool in_line;       // the tag was put, and the end of the line was not
 	size_t at;          // how many bytes of the tag were put
 	size_t tail_at;     // how many bytes were put of the part of the tag that stands before the end of the line
 };

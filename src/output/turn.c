@@ -1,4 +1,4 @@
-// The turn to write: which worker has it, for how long, what it writes, and the thread that waits for a slow reader.
+// The turn to write: which worker has the turn, for how long, and what this worker writes; and the thread that waits for a slow reader.
 //
 // A worker that has the turn also writes the output of other jobs, but never blocks on a reader and writes no more than its quota.
 // Then the flusher goes on: a thread that is started when it is first needed.
@@ -14,7 +14,7 @@ enum {
 	RECEIPTS_MAX = 16 * 1024,   // once there are so many bytes of receipts, the gathered output is written
 };
 
-// ---- writing: only the thread that has the turn uses the sinks, `scratch` and `receipts`, and needs no lock for them
+// ---- writing: only the thread that has the turn uses `streams`, `scratch` and `receipts`, and needs no lock for them
 
 void writer_fail(void *arg, int stream, int error) {
 	struct writer *writer = arg;
@@ -81,7 +81,7 @@ bool turn_write(struct writer *writer, struct spool *spool, bool wait) {
 	return true;
 }
 
-// Writes the output that is gathered in the sinks, and then passes on the receipts of the jobs whose output is all written. Returns
+// Writes the output that is gathered in `streams`, and then passes on the receipts of the jobs whose output is all written. Returns
 // false if a write would block.
 static bool turn_flush(struct writer *writer, bool wait) {
 	if (!streams_flush(&writer->streams, wait)) {
@@ -108,7 +108,7 @@ void writer_pass(struct spool *spool, int stream) {
 
 // ---- the turn itself
 
-// Returns the spool to go on with, or NULL: nothing may be written now.
+// Returns the spool to write next: `current`, if it is half written, or the next output of the queues. NULL: nothing may be written now.
 static struct spool *turn_next(struct writer *writer) {
 	if (writer->current || list_is_empty(&writer->ready)) {
 		return writer->current;

@@ -1,6 +1,6 @@
 // The writer for jobs: opens and finishes spools, writes their output at once or holds it for later; creates and destroys the writer.
 //
-// internal.h says what is under the lock, and who has the turn to write.
+// internal.h says what is under the lock, and which thread has the turn to write.
 
 #include "output/internal.h"
 
@@ -8,9 +8,9 @@
 
 // ---- the output of jobs
 
-// Holds the ready output of the spool for later, as a piece or as a spool, and returns a reference to it. If the job has `ended`, all of its
-// output is ready, and a returned spool is `spool` itself. If the job has not ended, waits for room as spool_make_room() does, but
-// loses nothing. Called and returns with the lock held; releases the lock meanwhile.
+// Holds the ready output of the spool for later, as a piece or as a spool, and returns a reference to the piece or spool. If the job has `ended`,
+// all of its output is ready, and a spool in the reference is `spool` itself. If the job has not ended, waits for room as to_rope_or_wait() does,
+// but loses nothing. Called and returns with the lock held; releases the lock meanwhile.
 static struct ref spool_park_locked(struct spool *spool, bool ended) {
 	struct writer *writer = spool->writer;
 	struct spool *part = ended ? spool : spool_split_locked(spool);
@@ -94,7 +94,7 @@ void spool_finish(struct spool *spool) {
 		spool_keep_latest(spool);
 	}
 	if (spool_is_line_ordered(spool)) {
-		writer_enter(spool); // without writer_leave(): output_queue_promote() keeps away from the spool
+		writer_enter(spool); // and never writer_leave(): from now on output_queue_promote() does not touch the spool
 	}
 	for (int i = 0; i < STREAMS; ++i) {
 		spool_end_line(spool, i, spool->stream[i].len);
@@ -107,7 +107,7 @@ void spool_finish(struct spool *spool) {
 	struct ref ref = has_rest && !is_first ? spool_park_locked(spool, true) : (struct ref){.kind = REF_DONE};
 	--writer->open;
 	if (is_first) {
-		writer->writing = true; // as with turn_take(), unless this job has the turn already
+		writer->writing = true; // takes the turn, unless the job has it already
 		writer->current = spool;
 	} else if (!has_rest) {
 		spool_recycle_locked(spool);

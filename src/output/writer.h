@@ -10,13 +10,13 @@
 //
 // Held output lies in memory up to `spool_mem`, then in one unlinked file in `spool_dir`. When that file cannot be
 // opened or written:
-//   1. if the output of a job may be written now, and no other output is being written, it goes straight to the reader from
-//      then on (spool_reset() does not take back what was written);
+//   1. if the output of a job may be written now, and no other output is being written, the job's output goes straight to the
+//      reader from then on (spool_reset() does not take back what was written);
 //   2. any other job waits, and its pipe is not read, as long as some job can make room: a job whose output is being written, or
 //      a job that runs (its spool is open and not suspended) and does not wait for room itself;
 //   3. if no job can make room, the further output of the job is lost: `failed` is called with stream 2.
-// When a job ends, the output in the block of its spool is held even beyond the bound; while such a block is held, jobs that have
-// not written yet have to wait with their first output.
+// When a job ends, output that is still in the memory block of its spool stays there, even beyond the bound; while such a block is held,
+// jobs that have not written yet have to wait with their first output.
 //
 // The caller ignores or blocks SIGPIPE.
 
@@ -30,12 +30,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// How the output of a job is shown. A run, and even a queue, may have jobs of different modes. What a job has written at once (all of
-// its output with WRITER_GROUP, whole lines with WRITER_LINE_BUFFER) is never cut by the output of another job.
+// How the output of a job is shown. A run, and even a queue, may have jobs of different modes. What is passed on in
+// one piece (all output of a job with WRITER_GROUP, whole lines with WRITER_LINE_BUFFER) is never cut by the output of another job.
 enum writer_mode {
 	WRITER_GROUP,        // a job's stdout, then its stderr, when it has ended
-	WRITER_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
-	                   // ended; with keep_order only while the job is the oldest of its queue: until then its lines are held
+	WRITER_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), and a last line without a newline when the job has
+	                   // ended; with keep_order, lines are held until all earlier jobs of the queue are written
 	WRITER_LATEST,       // when a job has ended: only its last line, of either stream (only the last 8 KiB of a long line), on stdout; written
 	                   // as with WRITER_GROUP
 };
@@ -43,8 +43,8 @@ enum writer_mode {
 struct writer_config {
 	bool keep_order;          // output in the order of the jobs' numbers within each queue (batch)
 	size_t spool_mem;         // the most bytes of held output in memory, for all jobs together; more is held in an unlinked file
-	const char *spool_dir;
-	int out_fd, err_fd;       // 1 and 2
+	const char *spool_dir;    // the directory of that file
+	int out_fd, err_fd;       // the descriptors for stdout and stderr; borrowed
 	// Called once for each stream, at its first failure to write: stream 0 stdout, 1 stderr, 2 spool; `error` is the errno. Called
 	// on any thread, with no lock held. The callback should say nothing about EPIPE on stdout. Later output to that stream is
 	// discarded; the other stream is still written.
@@ -65,7 +65,7 @@ struct spool;        // the captured output of one job, of all its attempts and 
 // Creates a writer, which the caller ends with writer_destroy(). Copies the config; but config->spool_dir is borrowed.
 struct writer *writer_create(const struct writer_config *config);
 // Writes all output that is still held, after the last spool was finished, and frees the writer. Sets *ret_unread to how many bytes
-// were not written because nobody read them before write_limit(). Returns 0, or -1 if output was lost since the start.
+// were not written because nobody read them within the time of write_limit(). Returns 0, or -1 if output was lost since the start.
 int writer_destroy(struct writer *writer, uint64_t *ret_unread) FP_NODISCARD;
 
 // Opens a queue for a batch, which keeps the jobs' outputs in order; without keep_order all batches share one queue. The caller closes
@@ -101,7 +101,7 @@ void spool_mark(struct spool *spool);
 
 // Says, from any thread, that the job is alone: no other job runs or will be written before it, and no retry will take its
 // output back. With WRITER_GROUP a stdout of more than some 24 KiB then goes straight to the reader, and no other job is written
-// until this job has ended. Does nothing with WRITER_LINE_BUFFER.
+// until this job has ended. Does nothing with the other modes.
 void spool_set_live(struct spool *spool);
 
 // Says for config.stalls which job's attempt fills the spool from now on; NULL: the attempt has ended.
@@ -115,7 +115,7 @@ void spool_reset(struct spool *spool);
 // call with this spool, the job does not count as one that can make room in the file of held output.
 void spool_suspend(struct spool *spool);
 
-// With WRITER_GROUP, for a job that has ended and was not live: puts `before` in front of each line and its tag, and `after` in
+// For a job that has ended and was not live: puts `before` in front of each line and its tag, and `after` in
 // front of the end of each line; ends a last line without a newline. Does nothing with WRITER_LINE_BUFFER.
 void spool_frame_lines(struct spool *spool, const char *before, const char *after);
 
@@ -133,8 +133,8 @@ uint64_t spool_bytes(const struct spool *spool, int stream);
 // Appends the last `n` bytes of the stream, at most 8 KiB. With WRITER_GROUP, leaves out bytes that have already gone to the reader.
 void spool_tail(const struct spool *spool, int stream, size_t n, struct buf *buf);
 
-// Sets the receipt (copied) that config.written() gets when this job's output is written. For a job that has ended, right before
-// spool_finish().
+// Sets the receipt (copied bytes, such as a row of the joblog) that config.written() gets when this job's output is written. To be called for
+// a job that has ended, right before spool_finish().
 void spool_set_receipt(struct spool *spool, const char *mem, size_t len);
 
 // Takes the spool of a job that has ended from the caller. The output is written now, or when the job is the next of its queue.

@@ -12,8 +12,8 @@
 // A job that has added other jobs.
 struct parent {
 	uint64_t id;              // the first member, for ids_find()
-	size_t n_unfinished;      // how many of the jobs that it has added are not finished
-	struct buf row;           // its row of the joblog, kept until n_unfinished is 0
+	size_t n_unfinished;      // how many of the jobs that this job has added are not finished
+	struct buf row;           // this job's row of the joblog, kept until n_unfinished is 0
 };
 
 struct added_jobs *added_jobs_open(struct run *run) {

@@ -2,11 +2,11 @@
 // exit status until the run ends.
 //
 // A job that waits lends its slots, its place in max_parallel, its declared memory (not memory that --memory=auto has learned) and the
-// terminal to other jobs. The jobs that it waits for move to the front of their queues. When these have ended, the waiting job is
-// first in line for its slots, and its wait returns only when it has the slots. If a job has several waits at the same time, only the
+// terminal to other jobs. The jobs that it waits for move to the front of their queues. When those jobs have ended, the waiting job
+// is first in line for its slots, and its wait returns only when the job has the slots. If a job has several waits at the same time, only the
 // last wait to return waits for the slots; the other waits return at once.
 //
-// A wait that would close a circle is refused. The needs of batches count as waits, too: a job of a batch waits for all jobs of the
+// A wait that would close a circle of waiting jobs is refused. The needs of batches count as waits, too: a job of a batch waits for all jobs of the
 // batches that this batch needs. So a job must not wait for a job of a batch that needs the waiting job's own batch.
 
 #pragma once
@@ -21,8 +21,8 @@ struct wait;
 // Private to added_jobs.c and waits.c.
 struct added_entry {
 	uint64_t id;              // the first member, for ids_find(): item.seq of the job
-	uint64_t number;          // item.number
-	uint64_t by;              // id of the job that has added it, or 0
+	uint64_t number;          // the job's number in its queue (item.number)
+	uint64_t by;              // id of the job that has added this job; 0: a process outside the run has added it
 	struct added_job *job;    // NULL: the job has ended
 	int code;                 // once the job has ended: the exit status of a --wait for this job
 	bool reported;            // --wait-any has reported the job's end
@@ -30,8 +30,8 @@ struct added_entry {
 	struct queue *queue;      // valid until the job has ended
 	uint64_t ended;           // 0: the job has not ended; else n: it was the nth added job to end
 	bool is_awaited;          // a wait needs the job: the job is moved to the front of its queue, also when it is queued again
-	uint64_t seen;            // the number of the last search that has visited this entry
-	bool leads;               // the last search that visited the entry has found that this job ends only after the waiter
+	uint64_t seen;            // the number of the last search (waits.c) that has visited this entry
+	bool leads;               // that search has found that this job ends only after the attempt that asks to wait has ended
 };
 
 struct added_jobs {
@@ -43,8 +43,8 @@ struct added_jobs {
 	size_t n, cap;
 	struct parent *parents;   // sorted by id
 	size_t n_parents, parents_cap;
-	struct list waits;
-	uint64_t nsearches, nended;
+	struct list waits;        // the waits, in the order in which they began
+	uint64_t nsearches, nended; // how many searches there were; how many added jobs have ended
 };
 
 // added_jobs_open() makes the table of the run's added jobs, after run->nested was made. added_jobs_close() frees it (NULL is fine).
@@ -58,7 +58,7 @@ void added_job_free(struct added_job *added);
 // number in the queue (item.number, struct work.id). Called from the event loop, before the item is submitted.
 void added_jobs_register(struct added_jobs *jobs, struct added_job *added, uint64_t by, struct queue *queue, uint64_t number);
 
-// Returns the entry of that id, or NULL. With nested_mutex(); the entry is valid until nested_unlock().
+// Returns the entry of the job with that id, or NULL. With nested_mutex(); the entry is valid while this lock is held.
 struct added_entry *added_jobs_find(const struct added_jobs *jobs, uint64_t id);
 
 // Records that the added job has ended for good with that result, or will never run: ends waits for the job. To be called before the
@@ -82,8 +82,8 @@ void added_jobs_by(struct added_jobs *jobs, uint64_t by, bool unreported, struct
 // row now. NULL-safe, as added_jobs_finish() is. Any thread.
 bool added_jobs_keep_row(struct added_jobs *jobs, uint64_t seq, const char *row, size_t len);
 
-// Marks the added job `seq` as finished: it need not run again, because its row is in the joblog, or its parent (the job that added
-// it) has cancelled it. If all added jobs of the parent are finished now, appends the parent's kept row to `ret_rows`. Does nothing
+// Marks the added job `seq` as finished: it need not run again, because its row is in the joblog, or it was cancelled. If all jobs
+// that were added by the job's parent (the job that added it) are finished now, appends the parent's kept row to `ret_rows`. Does nothing
 // for a job that was not added or is finished. Any thread.
 void added_jobs_finish(struct added_jobs *jobs, uint64_t seq, struct buf *ret_rows);
 
@@ -93,15 +93,15 @@ void added_jobs_cancel(struct run *run, uint64_t id, bool runs);
 
 // ---- waits.c: if `jobs` is NULL, there are no waits, and these functions do nothing
 
-// Private to added_jobs.c: notes that the job of the entry has ended. With nested_mutex().
+// For added_jobs.c only: notes that the job of the entry has ended. With nested_mutex().
 void waits_note_end(struct added_jobs *jobs, struct added_entry *entry);
 
 // Called when the job is queued again, for another attempt or step: moves it to the front of its queue if a wait needs it. Any thread.
 void waits_requeued(struct added_jobs *jobs, uint64_t id);
 
-// Between these two calls the attempt is in the table of attempts, and its processes may wait. waits_attempt_end() detaches the attempt
-// from its waits, which go on without an attempt. It returns true if the attempt has its slots and the terminal, false if other jobs still
-// have these on loan. Called on the worker's thread.
+// waits_attempt_begin() is called when the attempt has entered the table of attempts: from then on its processes may wait. waits_attempt_end()
+// takes the attempt out of the table and detaches it from its waits, which go on without an attempt; returns true if the attempt has its slots and
+// the terminal, false if other jobs still have these on loan. Called on the worker's thread.
 void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt);
 bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt);
 

@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 
 struct end_summary {
-	atomic_int trouble; // enum trouble of the first job that had trouble
-	struct buf unknown; // the command that was not found, if its name is known; written by the thread that has set `trouble`
+	atomic_int trouble; // enum trouble: what was wrong with the first job that had trouble
+	struct buf unknown; // the first word of that job's command, if no program is called so; else empty. Written by the thread that has set `trouble`
 };
 
 // What can be wrong with a command, as far as its exit code and the shell's message tell.
@@ -66,7 +66,7 @@ static bool is_same_place(int fd, int other) {
 	       (fstat(fd, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino);
 }
 
-// Prints the summary, if the options and the run ask for it. Returns true if it lists the jobs that failed, without a table of batches.
+// Prints the summary, if the options and the run ask for it. Returns true if the summary lists the jobs that failed, without a table.
 static bool print_summary(const struct run *run, struct run_stats *stats) {
 	const struct options *options = run->options;
 	stats_finish(stats, stats->last);
@@ -151,7 +151,7 @@ void end_summary_print(struct run *run) {
 	struct run_stats *stats = publish_stats(run);
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	bool listed = false;
-	stats->counts_items = run->options->packing.by_time; // with --pack=auto items are counted
+	stats->counts_items = run->options->packing.by_time; // with --pack=auto the summary counts items instead of jobs
 	if (run->end_summary) {
 		listed = print_summary(run, stats);
 		print_hint(run);

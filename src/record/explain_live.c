@@ -16,7 +16,7 @@
 
 enum {
 	WAITS_MAX = 1000,    // the most waits that are remembered
-	LINES_MAX = 30,      // the most lines that are printed of each kind
+	LINES_MAX = 30,      // the most lines that are printed about waits, and the most about batches
 };
 
 struct explain_live {
@@ -72,11 +72,11 @@ void explain_live_close(struct run *run) {
 
 // ---- printing ----
 
-// The lines to print: collected while the pool's lock is held, and printed afterwards.
+// The lines to print: collected while a lock is held (publish_mutex(), or the pool's lock), and printed afterwards.
 struct explain_lines {
 	struct run *run;
 	struct buf text;
-	size_t n;
+	size_t n;            // how many lines there are; only the first LINES_MAX are in `text`
 };
 
 static void add_line(struct explain_lines *lines, const struct buf *line) {

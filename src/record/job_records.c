@@ -20,20 +20,20 @@
 #include <unistd.h>
 
 struct job_records {
-	int fd;                       // the descriptor of the log; -1: the log goes to stdout, or no log is written
+	int fd;                       // the descriptor of the joblog; -1: the joblog goes to stdout, or is not written
 	bool is_file, to_stdout;
 	atomic_int error;             // errno of the first write that failed, or 0
 	atomic_uint_least64_t lost;   // how many rows were not written since that error
-	atomic_bool said;             // a message has said that the log cannot be written
-	mutex lock;                   // guards resume
-	struct resume *resume;        // or NULL
-	struct source_config source;  // --retry-failed: the failed commands of the log; else `args` is NULL
-	uint64_t *seqs;               // --retry-failed: the numbers that these commands have in the log
+	atomic_bool said;             // a message has said that the joblog cannot be written
+	mutex lock;                   // guards `resume`
+	struct resume *resume;        // what the joblog of earlier runs says, for --resume and the like; or NULL
+	struct source_config source;  // --retry-failed: the failed commands of the joblog; else `args` is NULL
+	uint64_t *seqs;               // --retry-failed: the numbers that these commands have in the joblog
 };
 
 // ---- the log ----
 
-// Prints once that the log cannot be written. Jobs go on, as their output is worth more than their rows, but the run ends with an error. Returns -1.
+// Prints once that the joblog cannot be written. Jobs go on, as output is worth more than rows, but the run ends with an error. Returns -1.
 static int cannot_write(struct run *run, int error) {
 	struct job_records *job_records = run->job_records;
 	atomic_store_relaxed(&run->trouble, true);
@@ -55,7 +55,7 @@ static void put_on_stdout(struct run *run, const char *mem, size_t len) {
 	}
 }
 
-// Adds rows with one write. From any thread. After an error nothing more is written, because a hole in the log would not show.
+// Adds rows with one write. From any thread. After an error nothing more is written, because a hole in the joblog would not show.
 static void put(struct run *run, const char *rows, size_t len) {
 	struct job_records *job_records = run->job_records;
 	int none = 0, error = atomic_load_relaxed(&job_records->error), fd = job_records->fd;
@@ -71,7 +71,7 @@ static void put(struct run *run, const char *rows, size_t len) {
 	}
 }
 
-// Makes the log begin with a header and end with a whole line: a last line that was cut off must not run into the first new row.
+// Makes the joblog begin with a header and end with a whole line: a last line that was cut off must not run into the first new row.
 static void mend(struct run *run, size_t size) {
 	static const char header[] = JOBLOG_HEADER;
 	char head[sizeof(header)], last = '\n';
@@ -121,7 +121,7 @@ static void add_assignments(const struct buf *vars, struct buf *buf) {
 	buf_adds(buf, before[0] ? "; " : "");
 }
 
-// True if the text of the command does not show its item: it names the item by $FAIRPAR_ITEM, or only in a later step.
+// True if the text of the first command may not show the item: a command names $FAIRPAR_ITEM, or only a later step has replacement strings.
 static bool needs_item(const struct job_spec *spec) {
 	bool needed = template_has(spec->command, TEMPLATE_NAMES_ITEM), is_said = !spec->command || template_has(spec->command, TEMPLATE_HAS_STRINGS);
 	for (size_t i = 0; i < spec->then.n; ++i) {
@@ -131,7 +131,7 @@ static bool needs_item(const struct job_spec *spec) {
 	return needed;
 }
 
-// Adds the variables in the command's environment that depend on its item.
+// Adds assignments of those variables in the command's environment that depend on the item.
 static void add_variables(const struct job_spec *spec, const struct expansion *x, const struct buf *command, struct buf *buf) {
 	FP_CLEANUP(buf_fini) struct buf vars = BUF_INIT;
 	for (size_t i = 0; i < spec->nvars; ++i) {
@@ -149,7 +149,7 @@ static void add_variables(const struct job_spec *spec, const struct expansion *x
 	add_assignments(&vars, buf);
 }
 
-// Adds the text that identifies the job in the log and that --retry-failed runs: the command, with the variables that depend on the item in
+// Adds the text that identifies the job in the joblog and that --retry-failed runs: the command, with the variables that depend on the item in
 // front of it. If no shell may read the item, the text is another command, which prints the job's command and fails as the job has failed.
 static void add_command(const struct job_spec *spec, const struct expansion *x, bool is_bad, struct buf *buf) {
 	const struct template *template = spec->command;
@@ -180,7 +180,7 @@ static uint64_t row_seq(const char *row) {
 static void write_rows(struct run *run, struct buf *rows) {
 	while (rows->len > 0 && run->job_records->fd >= 0 && !atomic_load_relaxed(&run->output_error)) {
 		struct buf kept = BUF_INIT;
-		put(run, rows->data, rows->len); // before the kept rows: a kept row says that the rows of the added jobs are in the log
+		put(run, rows->data, rows->len); // before the kept rows: a kept row says that the rows of the added jobs are in the joblog
 		for (size_t at = 0; at < rows->len; at += row_size(rows->data + at, rows->len - at)) {
 			added_jobs_finish(run->added_jobs, row_seq(rows->data + at), &kept);
 		}
@@ -222,7 +222,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 		return false;
 	}
 	struct expansion x = job_expansion(job);
-	x.host = x.sshlogin = NULL; // so that --resume knows the command, on whichever machine it has run
+	x.host = x.sshlogin = NULL; // so that --resume recognizes the command, whichever machine it has run on
 	buf_reset(&state->row);
 	add_command(job->spec, &x, job->item.bad, &state->row);
 	struct joblog_row row = joblog_row_of(job, result, received, &state->row);
@@ -283,7 +283,7 @@ uint64_t job_records_seq(const struct run *run, uint64_t n) {
 	return job_records && n >= 1 && n <= job_records->source.nargs ? job_records->seqs[n - 1] : n;
 }
 
-// Asks the log whether the item is done. A row that shows this is used up: it counts for no other item.
+// Asks the joblog, or else the files of --results, whether the item is done. A row that shows this is used up: it counts for no other item.
 static enum resume_answer find_earlier(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
 	struct job_records *job_records = run->job_records;
 	struct expansion x = {.record = record, .seq = seq, .mark = '1'};

@@ -23,7 +23,7 @@ struct log_sink {
 	int fd;                  // the descriptor of --log until `log` owns it; else -1
 	bool on_stdout;          // lines of --log go to stdout, through run->writer as long as it exists
 	struct event_log *log;   // --log, or NULL
-	struct event_log *kept;  // the temporary log, which is read back, or NULL
+	struct event_log *kept;  // the temporary log, from which the pictures are made, or NULL
 	int kept_fd;             // the descriptor of `kept`
 	atomic_bool said;        // a message has said that a log cannot be written
 };
@@ -125,12 +125,12 @@ int log_sink_open(struct run *run) {
 	const char *name = run->options->log;
 	bool keeps = options_want_pictures(run->options);
 	if (run->options->dry_run || (!name && !keeps)) {
-		return 0; // there are no events, or no log is wanted
+		return 0; // a dry run has no events; or no log is wanted
 	}
 	struct log_sink *log = run->log = NEW(struct log_sink);
 	int fd = !name ? -1 : strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name);
 	log->on_stdout = fd == STDOUT_FILENO;
-	// jobs must not inherit the descriptor that --log names: else its reader would wait until the last process of the jobs has ended
+	// jobs must not inherit the descriptor that --log names: else the reader of the log would wait until all processes of the jobs have ended
 	log->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : name ? log_create(name, /* keeps */ false) : -1;
 	if (name && (log->fd < 0 || (fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) != 0))) {
 		return cannot_write(name, errno);

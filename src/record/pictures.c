@@ -27,7 +27,7 @@ struct drawing {
 	struct palette palette;
 	struct timeline timeline;
 	struct rows rows;
-	struct chrome *chrome;     // or NULL
+	struct chrome *chrome;     // --trace; or NULL
 };
 
 static bool is_stdout(const char *path) {
@@ -47,8 +47,8 @@ struct target {
 	int error;                 // errno of the first failure, or 0
 };
 
-// Returns the path without symbolic links, which the caller frees; or NULL if the picture is written to the path itself: to stdout, to a
-// device or FIFO, through a link to a file without a path (that was removed and is still open), or to a file that does not exist yet.
+// Returns the path without symbolic links (`path` if there is no such file yet), which the caller frees; or NULL if the picture is written to `path`
+// directly: to stdout, a device or a FIFO, or through a link whose file does not exist yet or was removed while it is still open.
 static char *real_path(const char *path) {
 	struct stat st;
 	char link[1];
@@ -122,7 +122,7 @@ static void target_write(void *arg, const char *text, size_t len) {
 	}
 }
 
-// With `keep`, puts the picture in its place; else discards it, and leaves the file that was there before. Returns 0, or -1 after a message.
+// With `keep`, puts the picture in its place; else discards it, and leaves an older file as it was. Returns 0, or -1 after a message.
 static int target_close(struct target *target, bool keep) {
 	bool to_stdout = is_stdout(target->path);
 	int error = to_stdout ? target->error : fd_finish(target->fd, target->error);
@@ -133,7 +133,7 @@ static int target_close(struct target *target, bool keep) {
 		}
 	}
 	target_free(target);
-	if (error && !(to_stdout && error == EPIPE)) { // a reader that has closed the pipe is no error
+	if (error && !(to_stdout && error == EPIPE)) { // no message if the reader has closed the pipe
 		diag_error("cannot write '%s': %s", to_stdout ? "standard output" : text_shows(target->path), why(error));
 	}
 	return error ? -1 : 0;

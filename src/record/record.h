@@ -14,8 +14,8 @@
 // Makes run->status_display if there is something to show, and subscribes it to events. Before publish_begin(). Returns 0, or -1 after a message.
 int status_display_open(struct run *run);
 
-// Erases the status line, and shows nothing any more. Called on the event loop's thread, when the loop has ended. Like the next functions,
-// does nothing without run->status_display.
+// Erases the status line, and shows nothing any more. Called on the event loop's thread, when the loop has ended. This function
+// and the functions of status_display.c below do nothing to the display if run->status_display is NULL.
 void status_display_end(struct run *run);
 // Frees run->status_display. After publish_end().
 void status_display_close(struct run *run);
@@ -120,15 +120,15 @@ int pictures_draw(const struct options *options, int fd, const char *name, bool 
 // Called after run->writer was made.
 int job_records_open(struct run *run);
 
-// With --retry-failed returns the source of the run's items, the failed commands of the log; else NULL. Borrowed from
+// With --retry-failed returns the source of the run's items, the failed commands of the joblog; else NULL. Borrowed from
 // run->job_records.
 const struct source_config *job_records_source(const struct run *run);
 
-// Returns the number of the run's nth item (from 1): n, or with --retry-failed the number that the item has in the log.
+// Returns the number of the run's nth item (from 1): n, or with --retry-failed the number that the item has in the joblog.
 uint64_t job_records_seq(const struct run *run, uint64_t n);
 
-// Decides whether --resume leaves the item out. If the log has the item as done, counts it as done, skips its place in the order of
-// output, and returns true. Else returns false and sets item->earlier.
+// Decides whether --resume leaves the item out. If the joblog or the files of --results show that the item is done, counts it as done,
+// skips its place in the order of output, and returns true. Else returns false and sets item->earlier.
 //
 // Never leaves out: an item of a batch that emits, because the emitted lines must come again; an item that was emitted by a job that runs
 // again (RESUME_NEW in item->earlier); an item whose batch needs a batch that runs again (batch->again). Called when the item gets its
@@ -136,16 +136,16 @@ uint64_t job_records_seq(const struct run *run, uint64_t n);
 // spec is batch->specs[item->spec]. Any thread.
 bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item);
 
-// Logs the end of a job that was not cut off. `received`: bytes of its output. With a `spool` this function is called right before
+// Adds the row of a job that was not cut off to the joblog. `received`: bytes of its output. With a `spool` this function is called right before
 // spool_finish(): the row is then written after the job's output. Returns false, with nothing done, if the caller must call this
 // function again after spool_finish(), with NULL for the spool.
 bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
                 uint64_t received, struct spool *spool);
 
-// For config.written() of run->writer, called when the output of some jobs was written: appends the rows of these jobs to the log. `arg` is the run.
+// For config.written() of run->writer, called when the output of some jobs was written: appends these jobs' rows to the joblog. `arg` is the run.
 void job_records_written(void *arg, const char *rows, size_t len);
 
-// Notes that the added job of that number need not run again, although it has no row in the log of this run. Any thread.
+// Notes that the added job of that number need not run again, although it has no row in this run's joblog. Any thread.
 void job_records_finish(struct run *run, uint64_t seq);
 
 // Closes the joblog, with a message and run->trouble if rows could not be written, and frees run->job_records, which may be NULL.

@@ -27,12 +27,12 @@ struct result_files {
 	enum result_files_kind kind;
 	enum table_kind table;
 	int fd;                     // the descriptor of the table, or -1
-	struct template *path;      // RESULTS_DIR
-	size_t head, tail;          // how many bytes of the path are before and behind the replacement strings
-	int dir;                    // the directory that the files are below; -1: in a dry run the directory is missing
+	struct template *path;      // RESULTS_DIR: makes the path of a job's files
+	size_t head, tail;          // how many bytes of `path` are before and behind its replacement strings
+	int dir;                    // RESULTS_DIR: the directory that the files are below; -1: in a dry run it is missing
 	const struct names *names;  // the names of the columns; borrowed
-	bool has_head;
-	atomic_uint columns;        // arguments of an item, if several items make one job; else 0
+	bool has_head;              // result_files_head() was called
+	atomic_uint columns;        // how many arguments an item has, if several items make one job; else 0
 	atomic_bool said;           // a message has said that a file cannot be written
 };
 

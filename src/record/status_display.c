@@ -32,11 +32,11 @@
 
 enum {
 	LINE_MS = 100,         // the least time between two drawings of the status line
-	REDRAW_MS = 30,        // the time from output, which erases the line, to the next drawing: by then the job that wrote it may have ended and be counted
+	REDRAW_MS = 30,        // the time from output, which erases the line, to the next drawing: by then the output's job may have ended and be counted
 	ZENITY_MS = 1000,      // the least time between two lines for zenity
 	PLAIN_S = 30,          // the time from one plain line to the next
 	TIME_MS = 1000,        // the time between two drawings of a line that shows time
-	SOON_MS = 200, LATE_MS = 1000, // the time to the first drawing, if the user has not asked for the line: of a line with batches; of a line without
+	SOON_MS = 200, LATE_MS = 1000, // the time to the first drawing of a line that the user has not asked for: with batches; without
 	SEQUENCE_S = 10,       // the time between two progress sequences: Ghostty forgets a sequence after 15 s
 };
 
@@ -48,7 +48,7 @@ struct status_display {
 	bool asked;            // the user has asked for the line: it is drawn from the start
 	bool sends_sequences;  // the terminal shows progress by itself (knows_progress_sequence())
 	struct status_form form;
-	uint64_t interval;     // nanoseconds between two drawings
+	uint64_t interval;     // the least time between two drawings, in nanoseconds
 
 	atomic_bool dirty;     // something has changed since the last drawing
 
@@ -63,12 +63,12 @@ struct status_display {
 	uint64_t due;          // SHOWS_PLAIN: when the next line is printed
 	struct buf sequence;   // the progress sequence that was sent last
 	uint64_t sequence_sent; // when `sequence` was sent
-	struct status_batch *batches; // scratch
+	struct status_batch *batches; // memory for the numbers that get_status() returns
 	size_t batches_cap;
 
 	// guarded by publish_mutex()
-	const struct run_stats *stats; // the statistics of the run
-	struct former_run *former; // --eta=LOG, or NULL
+	const struct run_stats *stats; // the statistics of the run; borrowed from publish_stats()
+	struct former_run *former; // how long jobs took by the log of --eta=LOG, or NULL
 	struct buf item;       // --bar: the first argument of the job that started last, or its command
 };
 
@@ -348,7 +348,7 @@ static uint64_t time_due(const struct status_display *display) {
 // Draws, if a drawing is due, and returns TIME_NEVER; else returns when a drawing will be due.
 static uint64_t draw_if_due(struct status_display *display, uint64_t now) {
 	uint64_t next = display->drawn + display->interval;
-	if (display->drawn == 0) { // a run that ends before this time has no line, unless the user has asked for it
+	if (display->drawn == 0) { // the first drawing: a run that ends before it shows no line, unless the user has asked
 		mutex_lock(publish_mutex(display->run));
 		uint64_t ms = display->asked || display->has_rows ? 0 : has_batches(display) ? SOON_MS : LATE_MS;
 		mutex_unlock(publish_mutex(display->run));
@@ -370,7 +370,7 @@ uint64_t status_display_tick(struct run *run, uint64_t now) {
 	if (!display || display->ended) {
 		return TIME_NEVER;
 	}
-	display->awaited = run->leases ? leases_awaited_pool(run->leases) : NULL; // before publish_mutex(): the lock of leases.c comes first
+	display->awaited = run->leases ? leases_awaited_pool(run->leases) : NULL; // without publish_mutex(): the lock of leases.c comes before it
 	if (display->how == SHOWS_PLAIN) {
 		return tick_plain(display, now);
 	}

@@ -21,10 +21,10 @@ struct wait {
 	struct added_jobs *jobs;
 	struct live_attempt *attempt; // the attempt that waits; NULL: a process outside the run waits, or the attempt has ended
 	enum wait_state state;
-	bool any;
-	uint64_t *ids;         // the ids of the jobs that have not ended yet
+	bool any;              // the wait is over when the first of the jobs has ended
+	uint64_t *ids;         // the ids of the jobs that the wait is for and that have not ended yet
 	size_t n;
-	uint64_t last;         // ID of the job that ended last
+	uint64_t last;         // the id of the job that ended last, of those that the wait is for
 	waits_done_fn *done;
 	void *arg;
 };
@@ -169,7 +169,7 @@ static bool search_attempt(struct search *search, const struct live_attempt *att
 
 static bool search_batch(struct search *search, struct dag_node *node);
 
-// True if that batch can begin or end only after the waiter has ended. Searches the batches that it needs, and the batches that emit into it.
+// True if that batch can begin or end only after the waiter has ended. Searches the batches that the batch needs, or that emit into the batch.
 static bool search_needs(struct search *search, const struct dag_node *node) {
 	const struct run *run = search->jobs->run;
 	bool found = false;
@@ -265,7 +265,7 @@ static void bring_forward(struct added_jobs *jobs, const uint64_t *ids, size_t n
 
 // ---- waiting ----
 
-// Called when the jobs of the wait have ended; with the lock.
+// Called when the jobs of the wait (with `any`, the first of them) have ended; with the lock.
 static void wait_end(struct wait *wait) {
 	struct added_jobs *jobs = wait->jobs;
 	struct live_attempt *attempt = wait->attempt;
@@ -347,7 +347,7 @@ struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_
 		forget_ended(wait);
 	}
 	if (wait && wait->state == WAITS) {
-		bring_forward(jobs, wait->ids, wait->n); // before the attempt lends its slot: so these jobs take it
+		bring_forward(jobs, wait->ids, wait->n); // before the attempt lends its slots: so these jobs take the slots
 		wait->attempt = attempt;
 		if (attempt) {
 			attempt_wait(jobs, attempt);

@@ -13,7 +13,7 @@ struct command {
 	char **argv;             // NULL-terminated, points into `words`
 	size_t argv_cap;
 	struct buf words;
-	struct buf text;         // scratch, or why the command cannot be built
+	struct buf text;         // memory for `path`, or why the command cannot be built
 	bool by_shell;           // a shell runs the command
 };
 

@@ -65,9 +65,9 @@ static struct slice part_number(const struct part *part, const struct expansion 
 struct expand_writer {
 	bool are_words;
 	struct buf *buf;
-	struct buf scratch;
+	struct buf scratch;     // memory for the value of a part
 	struct buf assignments; // assignments of the variables that hold items; they go in front of the text
-	unsigned nvariables;
+	unsigned nvariables;    // how many items are in variables so far
 	bool is_path;        // TEMPLATE_PATH
 	bool is_raw;         // TEMPLATE_RAW
 	size_t nwords;       // words that have ended so far

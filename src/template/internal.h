@@ -26,7 +26,7 @@ struct part {
 	int column;        // COLUMN: from 1; -1: the last argument; 0: an argument that no record has
 	bool is_elsewhere; // HOST, LOGIN: the job may run on another machine
 	const char *text;  // LITERAL: the text; else the replacement string, for messages. Borrowed from template->text, or static
-	size_t len;        // bytes of `text`; GROUP: how many parts behind this one belong to it
+	size_t len;        // bytes of `text`; GROUP: how many parts behind this part belong to the group
 };
 
 // A demand on the values of a part: if a value is not what `needs` says, the job cannot run.
@@ -42,13 +42,13 @@ struct parts {
 };
 
 struct template {
-	char *text;
-	unsigned flags;
+	char *text;         // the words, joined by blanks; with TEMPLATE_QUOTE, each with a NUL behind it
+	unsigned flags;     // enum template_flags
 	unsigned traits;    // the properties (enum template_trait) that the template has
 	const char *bash_syntax; // what template_bash_syntax() returns
-	bool chooses, is_unique; // {choose_k}, {uniq}: template_skips() asks for them
+	bool chooses, is_unique; // the text has {choose_k}; the text has {uniq}: for template_skips()
 	struct replacement *replacements; // the list of all replacements of the parts; owned
-	struct buf error;
+	struct buf error;   // why the text is no template; empty: no error
 	struct parts parts; // the parts of the text for a shell; with TEMPLATE_QUOTE, the parts of the words, with a BREAK between two words
 	struct requirement *requirements;
 	size_t nrequirements, requirements_cap;

@@ -28,7 +28,7 @@ struct pack_limits {
 // The arguments of the next job. A zeroed pack is empty. packs_reset() keeps the memory for the next pack.
 struct pack {
 	struct buf args;     // the arguments of all records
-	uint32_t nargs, nitems;
+	uint32_t nargs, nitems; // how many arguments and how many records the pack has
 	size_t size;         // bytes that the arguments add to the command
 	const char *bad;     // why the pack cannot be run, or NULL
 	uint32_t each, given; // set by a caller that spreads the pack over jobs: records in each job, and records submitted so far
@@ -37,7 +37,7 @@ struct pack {
 };
 
 enum pack_status {
-	PACK_TAKEN,
+	PACK_TAKEN,     // the record was added
 	PACK_FULL,      // the record was not added: take the pack, reset it, then add the record again
 	PACK_ALONE,     // the record was not added, as it cannot be an item (*ret_bad says why): make it a job of its own, which fails
 };
@@ -46,7 +46,7 @@ enum pack_status {
 void packs_prepare(struct pack_limits *limits);
 
 // Adds the record; `bad` says why it cannot be an item, or is NULL. If packs have a fixed number of records, a bad record is counted
-// in the pack and makes the whole pack bad, so that it moves no later record to another pack. `seq` is the number that the job will have.
+// in the pack and makes the whole pack bad, so that no later record moves to another pack. `seq` is the number that the job will have.
 // *ret_bad is valid until the next call.
 enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, const struct record *record,
                           const char *bad, uint64_t seq, const char **ret_bad);

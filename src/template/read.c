@@ -1,4 +1,4 @@
-// Finds the quotes around each item of a template, as a shell reads the text, and what an item must be there: an integer, for example.
+// Finds the quotes around each item of a template, as a shell reads the text, and what an item must be at its place: an integer, for example.
 
 #include "template/internal.h"
 

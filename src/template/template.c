@@ -39,7 +39,7 @@ static void set_token(struct part *part, enum token token) {
 	}
 }
 
-// Parses {3}, {-1}, {2//} behind their brace. As in GNU parallel, blanks may stand behind the number, and {0} is {}.
+// Parses {3}, {-1}, {2//} from behind the brace; returns as parse_token(). As in GNU parallel, blanks may stand behind the number, and {0} is {}.
 static const char *parse_position(struct template *template, const struct tokens *tokens, const char *at,
                                   struct part *part) {
 	bool from_end = *at == '-';
@@ -65,7 +65,7 @@ static const char *parse_position(struct template *template, const struct tokens
 	return tokens->plus ? plus_parse(template, tokens, at, part) : NULL;
 }
 
-// Parses the name of a column: as the header spells it or, if no such name is at `at`, without the blanks around it.
+// Parses the name of a column: as the header spells it or, if no such name is at `at`, without the blanks around it. Returns as parse_token().
 static const char *parse_name(const char *at, const struct names *names, struct part *part) {
 	for (int trimmed = 0; trimmed < 2; ++trimmed) {
 		for (size_t i = 0; names && i < names->n; ++i) {

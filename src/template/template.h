@@ -30,7 +30,7 @@ enum template_flags {
 
 // Parses the words, joined by blanks as GNU parallel does; unknown braces are text. `names` may be NULL. Returns the template,
 // which template_free() frees; or NULL with a message in *ret_error, which the caller frees: the text has a Perl expression
-// {= … =} or a bad expression of --plus, or the quotes around an item cannot be determined.
+// {= … =} or a bad expression of --plus, or an item stands where no item can stand (struct template_refusal).
 struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
                                 char **ret_error);
 

@@ -81,8 +81,7 @@ one_by_one() {
 	release go1
 	set_load 0
 	await started2
-	end_fairpar
-	assert_eq "$stderr" ''
+	end_fairpar # which has said that it waits, if the machine was slow
 }
 
 @test "--load takes percentages and files, and reads a file again that has changed" {

@@ -48,6 +48,12 @@ static void wait_writable(struct streams *streams, int stream) {
 	}
 }
 
+// Returns the length of the whole lines at the start of the bytes; `len` if there is none.
+static size_t whole_lines(const char *mem, size_t len) {
+	const char *newline = memrchr(mem, '\n', len);
+	return newline ? (size_t)(newline + 1 - mem) : len;
+}
+
 // As streams_put(), but writes the bytes at once and gathers none.
 static size_t sink_write_some(struct streams *streams, int stream, const char *mem, size_t len, bool wait) {
 	struct sink *sink = &streams->sink[stream];
@@ -66,7 +72,7 @@ static size_t sink_write_some(struct streams *streams, int stream, const char *m
 				break;
 			}
 		}
-		ssize_t n = nowait ? write_nowait(sink->fd, mem, len) : write(sink->fd, mem, by_page && len > PIPE_BUF ? PIPE_BUF : len);
+		ssize_t n = nowait ? write_nowait(sink->fd, mem, len) : write(sink->fd, mem, by_page && len > PIPE_BUF ? whole_lines(mem, PIPE_BUF) : len);
 		if (n > 0) {
 			return (size_t)n;
 		}
@@ -100,16 +106,34 @@ bool streams_pending(const struct streams *streams) {
 	return streams->start < streams->len;
 }
 
-bool streams_flush(struct streams *streams, bool wait) {
-	while (streams_pending(streams)) {
-		size_t n = sink_write(streams, streams->stream, streams->gather + streams->start, streams->len - streams->start, wait);
+// Writes the gathered bytes before gather[end]. Returns as streams_flush().
+static bool flush_until(struct streams *streams, size_t end, bool wait) {
+	while (streams->start < end) {
+		size_t n = sink_write(streams, streams->stream, streams->gather + streams->start, end - streams->start, wait);
 		if (n == 0) {
 			return false;
 		}
 		streams->start += n;
 	}
-	streams->start = streams->len = 0;
+	streams->len -= streams->start;
+	memmove(streams->gather, streams->gather + streams->start, streams->len);
+	streams->start = 0;
 	return true;
+}
+
+bool streams_flush(struct streams *streams, bool wait) {
+	return flush_until(streams, streams->len, wait);
+}
+
+// Writes gathered bytes, unless `len` bytes of the stream may follow them in the buffer. A line whose next bytes these are stays if it can.
+static bool make_room(struct streams *streams, int stream, size_t len, bool wait) {
+	size_t gathered = streams->len - streams->start;
+	bool fits = len <= GATHER_MAX && streams->stream == stream;
+	if (gathered == 0 || (fits && len <= GATHER_SIZE - streams->len)) {
+		return true;
+	}
+	size_t lines = fits ? whole_lines(streams->gather + streams->start, gathered) : gathered;
+	return flush_until(streams, streams->start + lines, wait) && (len <= GATHER_SIZE - streams->len || streams_flush(streams, wait));
 }
 
 size_t streams_put(struct streams *streams, int stream, const char *mem, size_t len, bool wait) {
@@ -117,13 +141,14 @@ size_t streams_put(struct streams *streams, int stream, const char *mem, size_t 
 		streams->unread += streams->gave_up ? len : 0;
 		return len;
 	}
-	if (streams_pending(streams) && (streams->stream != stream || len > GATHER_SIZE - streams->len || len > GATHER_MAX)) {
-		if (!streams_flush(streams, wait)) {
-			return 0;
-		}
+	bool in_line = streams_pending(streams) && streams->gather[streams->len - 1] != '\n';
+	const char *newline = in_line && len > GATHER_MAX ? memchr(mem, '\n', GATHER_MAX) : NULL;
+	len = newline ? (size_t)(newline + 1 - mem) : len; // first completes the line that has begun in the buffer
+	if (!make_room(streams, stream, len, wait)) {
+		return 0;
 	}
 	if (len > GATHER_MAX) {
-		return sink_write(streams, stream, mem, len, wait);
+		return sink_write(streams, stream, mem, whole_lines(mem, len), wait);
 	}
 	memcpy(streams->gather + streams->len, mem, len);
 	streams->len += len;

@@ -1,5 +1,8 @@
 // Writes output to the two descriptors stdout and stderr. Gathers small pieces in one buffer, and puts tags in front of lines.
 //
+// Each write ends where a line ends, unless there is no such place or the descriptor takes fewer bytes: so messages, which other threads write, seldom
+// stand inside a line of a job.
+//
 // Only the thread that has the turn to write (turn.c) uses the streams. If `wait` is false, no call blocks on a pipe or a
 // socket: a write that would block is left to a thread that may wait.
 

@@ -2,6 +2,8 @@
 
 #include "output_fixture.h"
 
+#include <sys/socket.h>
+
 // ---- tags
 
 #define PIECES(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -159,6 +161,45 @@ static void test_closed_stdout(void) {
 	}
 }
 
+// Every packet is what one write has sent.
+static void check_packets(int fd) {
+	char packet[1 << 17];
+	for (ssize_t n; (n = recv(fd, packet, sizeof(packet), MSG_DONTWAIT)) > 0;) {
+		check(packet[n - 1] == '\n');
+	}
+}
+
+static void put_lines(const char *tag, size_t piece) {
+	int ends[2];
+	check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+	struct streams streams;
+	struct tag_state state = {.in_line = false};
+	streams_init(&streams, ends[1], ends[1], NULL, NULL);
+	struct buf text = BUF_INIT;
+	for (int i = 0; i < 10000; ++i) {
+		buf_printf(&text, "line %d of some length\n", i);
+	}
+	for (size_t at = 0, n; at < text.len; at += n) {
+		size_t left = text.len - at, len = left < piece ? left : piece;
+		n = tag ? streams_put_tagged(&streams, 0, tag, strlen(tag), &state, text.data + at, len, true) : streams_put(&streams, 0, text.data + at, len, true);
+		check_packets(ends[0]);
+	}
+	check(streams_flush(&streams, true));
+	check_packets(ends[0]);
+	streams_fini(&streams);
+	buf_fini(&text);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void test_whole_lines(void) {
+	static const size_t pieces[] = {7, 1000, 8000, 10000, 65536};
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); ++i) {
+		put_lines(NULL, pieces[i]);
+		put_lines("tag\t", pieces[i]);
+	}
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("tags are those of GNU parallel", test_tags),
@@ -166,6 +207,7 @@ int main(int argc, char *argv[]) {
 		TEST("both streams are tagged, held or not", test_tags_both_streams),
 		TEST("all byte values pass", test_bytes_of_all_values),
 		TEST("a full stdout is reported once, stderr goes on", test_full_stdout),
+		TEST("each write ends where a line ends, so that no message of fairpar can come into a line", test_whole_lines),
 		TEST("a closed reader is EPIPE, reported once for each stream", test_closed_stdout),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

@@ -25,26 +25,26 @@ struct gate {
 	struct run *run;
 	bool can_hold;           // the gate may hold a job back (gate_can_hold())
 	const char *jobs;        // the value of -j; borrowed
-	mutex lock;              // guards the fields down to `timeout`
+	mutex lock;              // guards the fields from next_start to jobs_file
 	uint64_t next_start;     // no job starts before this time (--delay)
-	double delay;            // nanoseconds
+	double delay;            // nanoseconds from the start of a job to the next start (--delay)
 	enum event_why why;      // the reason of the last refusal
 	struct buf what;         // `why` in words; empty: the last answer was that a job may start, or that --delay holds it back
-	struct median *median;   // of the run times of the jobs that succeeded
-	struct slots_watch jobs_file;
-	atomic_uint_least64_t timeout; // of --timeout N%: N% of the median, ns; 0: not known yet
+	struct median *median;   // median of the run times of the jobs that succeeded; NULL: no time was counted
+	struct slots_watch jobs_file; // file of -j FILE
+	atomic_uint_least64_t timeout; // with --timeout N%: N% of the median, ns; 0: not known yet
 
-	// used only by the thread that calls gate_ask(), of which there is one at a time; with -S only by the event loop
+	// used only by gate_ask(), which one thread at a time calls; with -S only by the event loop
 	struct sysload_gate machine;
-	struct slots_watch load_file;
+	struct slots_watch load_file; // file of --load FILE
 	bool has_waited;         // a message about a wait was printed
-	uint64_t waits_since;    // when the wait of all jobs began that was published as an event; 0: none is published
+	uint64_t waits_since;    // when the published wait of all jobs for the machine began; 0: no wait is published
 	enum event_why published; // the reason of the published wait
 
 	// for the event loop
 	uint64_t memory_due;     // when to read the memory next
-	uint64_t suspended_since; // when the event was published that children are stopped; 0: no such event, or its end was published
-	unsigned suspended;      // children that are stopped
+	uint64_t suspended_since; // when it was published that children are stopped; 0: not published, or the end was published
+	unsigned suspended;      // number of children that are stopped
 	atomic_bool check_soon;   // a child has ended: the free memory is to be read at once
 	atomic_bool checks_here;  // with -S: a job has started or ended here
 	uint64_t here_due;        // with -S: when check_here() looks next
@@ -103,7 +103,7 @@ static enum event_why check_machine(struct gate *gate, struct buf *why) {
 
 // ---- may the next job start? ----
 
-// Publishes that jobs wait or are stopped, because of `what` (in words); NULL: the end of this state. *since: when it began; 0: none is published.
+// Publishes that jobs wait or are stopped because of `what` (words); NULL: that this state is over. *since: when it began; 0: not published.
 static void publish_state(struct run *run, uint64_t *since, enum event_why why, const char *what) {
 	if (what && *since == 0) {
 		*since = now_ns();
@@ -192,7 +192,7 @@ static void reread_jobs(struct gate *gate) {
 	mutex_unlock(&gate->lock);
 	struct slots_bounds bounds;
 	FP_CLEANUP(free_later) char *error = NULL;
-	if (!changed || run->leases || run->jobserver) { // with leases or a jobserver the slots are not only this run's
+	if (!changed || run->leases || run->jobserver) { // with leases or a jobserver, this run alone does not decide on the slots
 		return;
 	}
 	if (slots_parse(gate->jobs, run->job_fds, &bounds, &error) != 0) {

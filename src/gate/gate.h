@@ -29,7 +29,7 @@ void gate_add_reason(struct gate *gate, struct buf *words);
 // To be called when a child was started.
 void gate_note_start(struct gate *gate);
 
-// To be called when a child has ended, or could not be started after gate_note_start(); `result` says how.
+// To be called when a child has ended with `result`, or could not be started after gate_note_start() was called.
 void gate_note_end(struct gate *gate, const struct result *result);
 
 // For the event loop: suspends or ends jobs if memory is short or they run too long. Returns when to call again (now_ns() time), or TIME_NEVER.

@@ -23,11 +23,11 @@ enum event_kind {
 	EVENT_BATCH_START,  // the first item of the batch was queued, or the manifest names the batch
 	EVENT_JOB_START,    // an attempt at a step of a job: its process was started, or could not be
 	EVENT_OUTPUT,       // an attempt has written something; only with --log-output
-	EVENT_JOB_END,      // an attempt has ended; event_job_end.next says whether its job has ended, too
+	EVENT_JOB_END,      // an attempt has ended; event_job_end.next says whether the attempt's job has ended, too
 	EVENT_LOST,         // jobs that never started: cancelled or skipped
 	EVENT_WAIT,         // a batch or a job waits, and not just for its turn
 	EVENT_WAIT_END,     // the wait of a batch or a job is over
-	EVENT_LENT,         // a fairpar in a job had borrowed a slot, and has given it back
+	EVENT_LENT,         // a fairpar in a job has given back a slot that it had borrowed
 	EVENT_SLOTS,        // the number of slots has changed
 	EVENT_BATCH_END,
 	EVENT_RUN_END,
@@ -54,7 +54,7 @@ enum event_why {
 	WHY_LIMIT,          // max_parallel of the job's batch
 	WHY_RATE,           // rate of the job's batch
 	WHY_LOAD,           // --load, --noswap
-	WHY_MEMORY,         // --memfree, `memory`
+	WHY_MEMORY,         // --memfree, or `memory` of the job's batch
 	WHY_DELAY,          // --delay
 	WHY_NEEDS,          // a batch that the waiting batch needs has not ended
 	WHY_RETRY,          // the pause before the next attempt at the job
@@ -149,7 +149,7 @@ struct event_output {
 struct event_lost {
 	const char *batch;
 	enum outcome outcome;   // OUTCOME_CANCELLED or OUTCOME_SKIPPED
-	uint64_t jobs;          // how many; 1 for a batch whose items are not known
+	uint64_t jobs;          // how many jobs; 1 for a batch whose items are not known
 	const char *why;        // "it needs 'build', which failed", "SIGINT"; or NULL
 };
 
@@ -166,7 +166,7 @@ struct event_lent {
 	const char *to;         // the command line of the nested run
 	int pid;                // the process ID of the nested run
 	unsigned depth;         // 1: the nested run is in the job; 2: it is in a job of a run in the job; and so on
-	bool own;               // the nested run took no further slot: it got the slot of the attempt, or of the nested run in whose job it runs
+	bool own;               // the lent slot was that of the attempt, or of the nested run in whose job this nested run is: no further slot was taken
 	uint64_t start, end;    // now_ns() time
 };
 
@@ -183,7 +183,7 @@ struct event_batch_end {
 };
 
 struct event_dispatch {
-	uint64_t n;             // dispatches so far, from 1
+	uint64_t n;             // number of this dispatch in the run, from 1
 	const char *batch;
 	uint64_t job;           // number of the job within the batch
 	enum event_source source;

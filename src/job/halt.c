@@ -41,8 +41,8 @@ static int parse_amount(const char *s, struct halt *halt, const char **ret_error
 	return 0;
 }
 
-// Returns which word of the list stands at *s, or -1. Moves *s behind the word and its separator: "," or "=", which mean the same to GNU parallel; its
-// own messages say "now,fail,1".
+// Returns which word of the list stands at *s, or -1. Moves *s behind the word and its separator: "," or "=", which mean the same to GNU
+// parallel, whose own messages say "now,fail,1".
 static int parse_word(const char **s, const char *list) {
 	size_t len = strcspn(*s, ",=");
 	int found = (*s)[len] != '\0' ? word_index(list, *s, len) : -1;

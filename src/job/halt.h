@@ -11,8 +11,8 @@ enum halt_why { HALT_ON_FAIL, HALT_ON_SUCCESS, HALT_ON_DONE };
 struct halt {
 	enum halt_when when;
 	enum halt_why why;
-	uint64_t count;    // number of jobs, if `percent` is 0
-	uint64_t percent;  // part of all jobs, up to 100; or 0
+	uint64_t count;    // if `percent` is 0: the number of jobs that meets the rule
+	uint64_t percent;  // the percentage of all jobs that meets the rule, up to 100; 0: `count` counts
 	const char *text;  // the rule as given, borrowed; NULL before halt_parse()
 };
 
@@ -24,9 +24,9 @@ int halt_parse(const char *given, struct halt *ret_halt, const char **ret_error)
 struct tally {
 	struct job_counts counts;
 	bool unread;               // the input was not read to its end, so nobody knows how many jobs there would be
-	uint64_t total;            // jobs known so far
-	bool total_is_final;       // all input was read
-	struct result first;       // the first job that failed; valid if a job has failed
+	uint64_t total;            // number of jobs known so far
+	bool total_is_final;       // all input was read, so `total` does not grow any more
+	struct result first;       // result of the first job that failed; valid if a job has failed
 	int max_code;              // the greatest result_code() of a failure
 	int xargs_code;            // the status (124 to 127) with which xargs would have stopped at the first job that makes xargs stop; or 0
 };

@@ -49,7 +49,7 @@ struct result {
 	int exit_code;         // 0 to 255; 126 or 127 for OUTCOME_SPAWN_ERROR
 	int term_signal;       // the signal that killed the process, or 0
 	bool is_refused;       // never started: the item may not stand at its place in the command, or is too long for it; a retry would fail too
-	bool lacks_results;    // never started: its --results files could not be made; after that the run starts no more jobs
+	bool lacks_results;    // never started: its --results files could not be made, so the run starts no more jobs
 	enum lost lost;        // if not LOST_NOT, the other members say that the attempt was killed
 	bool out_of_memory;    // the attempt failed, and one of its processes was killed for want of memory
 	uint64_t start, end;   // now_ns() time; both 0 if the attempt never started

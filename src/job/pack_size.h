@@ -13,15 +13,15 @@ enum {
 
 // How long the items of a batch have taken. Zeroed, nothing is known.
 struct packsize {
-	double items, ns;   // weighted sums over the batch's processes: each process halves the weight of the earlier processes
+	double items, ns;   // sums of items and of run times over the batch's processes: each process halves the earlier sums
 	uint32_t most;      // the most items that a process has had
-	uint32_t want;      // items for the next process; 0: nothing is known yet, so the next process gets 1 item
-	uint32_t least;     // the fewest items that are worth a process: no process gets fewer, unless fewer are left
+	uint32_t want;      // number of items for the next process; 0: nothing is known yet, so the next process gets 1 item
+	uint32_t least;     // the fewest items that are worth a process: no process gets fewer, unless fewer items are left
 };
 
 // Adds a process that took `ns` nanoseconds for `items` items (at least 1).
 void packsize_note(struct packsize *size, uint32_t items, uint64_t ns);
 
-// Returns the number of items for a process that should have `want`, while `waiting` items wait, its first item included. If no more
-// items come (`ended`), the number is a share of the waiting items, so that the last processes end together on all slots. At least 1.
+// Returns how many items the next process gets, at least 1: `want`; or, if no more items come (`ended`), at most its share of the `waiting`
+// items (its first item included), but not fewer than `least`: so the last processes end on all slots at about the same time.
 uint64_t packsize_share(uint32_t want, uint32_t least, uint64_t waiting, unsigned slots, bool ended);

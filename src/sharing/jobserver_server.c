@@ -27,7 +27,7 @@ static bool make_is_old(void) {
 static void set_makeflags(struct context *context, const char *auth) {
 	char *flags = jobserver_set_flags(getenv("MAKEFLAGS"), auth);
 	context_set_env(context, "MAKEFLAGS", flags);
-	if (getenv("CARGO_MAKEFLAGS")) { // cargo looks there first
+	if (getenv("CARGO_MAKEFLAGS")) { // cargo looks for a jobserver in this variable first
 		context_set_env(context, "CARGO_MAKEFLAGS", flags);
 	}
 	free(flags);

@@ -21,24 +21,24 @@
 
 struct jobserver_slots {
 	struct jobserver jobserver;
-	bool serves;
+	bool serves;               // the run is the server; false: a client
 	struct children *children;
 	struct pool *pool;
 	int wake_fd;               // wakes the event loop
 	char *bare_flags;          // $MAKEFLAGS for jobs that take no slot: without the jobserver
-	atomic_bool changed;       // the event loop is to look at the slots again
-	unsigned most;             // slots that the run may have
-	bool polls;                // for the event loop: whether to poll for tokens, because there is work for more slots
+	atomic_bool changed;       // jobserver_slots_tick() is to take tokens or put them back, if needed
+	unsigned most;             // the most slots that the run may have
+	bool polls;                // for the event loop: it polls for tokens, because there is work for more slots
 
 	// a client
 	mutex lock;                // guards `held`; the worker pool has one slot more than `held` has tokens
-	struct held_tokens *held;  // in the memory that is shared with the guardian
+	struct held_tokens *held;  // the tokens that the run has, in the memory that is shared with the guardian
 
 	// a server
 	struct jobserver_spare *spare; // with --pool: lends spare slots of the pool as tokens; else NULL
 	unsigned out;              // for the event loop: number of slots that are tokens now, in the pipe or with jobs
-	atomic_uint running;       // jobs that may have tokens
-	atomic_uint_least64_t begun; // how many such jobs have begun so far
+	atomic_uint running;       // number of attempts that run and take a slot, whose jobs may take tokens
+	atomic_uint_least64_t begun; // how many of these attempts have begun so far
 };
 
 void jobserver_slots_check(struct jobserver_slots *slots) {
@@ -59,8 +59,8 @@ static unsigned put_held(struct jobserver_slots *slots, unsigned n) {
 	return n;
 }
 
-// Called when a job has ended. If the pipe is empty, other clients may wait for a token: puts a token back, which the first of them gets.
-// Returns whether there was a token to put back.
+// Called when a job has ended. If the pipe is empty, other clients may be waiting for a token: puts one token back for them. Returns
+// whether a token was put back.
 static bool offer_token(struct jobserver_slots *slots) {
 	FP_HOLD(&slots->lock);
 	bool offers = atomic_load_relaxed(&slots->held->n) > 0 && jobserver_is_empty(&slots->jobserver) && put_held(slots, 1) > 0;
@@ -163,8 +163,8 @@ static void warn_of_missing(int missing) {
 	}
 }
 
-// Takes all tokens back when no job runs: then all tokens are in the pipe, and no slot needs to be a token. If a job has
-// begun meanwhile, only the tokens that were found are taken back.
+// Takes all tokens back when no job runs: all tokens should then be in the pipe, and no slot needs to be a token. If a job has
+// begun meanwhile, takes back only the tokens that were found in the pipe.
 static void audit(struct jobserver_slots *slots) {
 	uint64_t begun = atomic_load(&slots->begun);
 	unsigned found = take_out(slots, UINT_MAX), out = slots->out;
@@ -221,7 +221,7 @@ void jobserver_slots_tick(struct jobserver_slots *slots, bool readable) {
 		} else if (slots->out > 0) {
 			audit(slots);
 		}
-	} while (take_wanted(slots) > 0); // again, as the work for the new slots may have gone meanwhile
+	} while (take_wanted(slots) > 0); // if tokens were taken, looks again: the work for the new slots may have gone meanwhile
 }
 
 int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which) {
@@ -349,7 +349,7 @@ void jobserver_slots_return(struct jobserver_slots *slots) {
 	if (slots && slots->held) { // no lock: no other thread runs now
 		(void)put_held(slots, UINT_MAX);
 	}
-	if (slots && slots->serves && !slots->spare) { // jobs may put in tokens while none are out, which audit() does not notice
+	if (slots && slots->serves && !slots->spare) { // while `out` is 0, audit() does not notice tokens that jobs put in
 		unsigned found = take_out(slots, UINT_MAX);
 		warn_of_missing(found > slots->out ? (int)slots->out - (int)found : 0);
 	}

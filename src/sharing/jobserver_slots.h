@@ -9,7 +9,7 @@
 // tokens, and warns if jobs have kept some. With --pool the tokens are spare slots of the pool instead (jobserver_spare.c), and
 // the run's own slots do not become tokens.
 //
-// The worker pool is always told how many slots the run has by these rules.
+// Whenever these rules change the number of the run's slots, the worker pool is told (pool_add_slots()).
 
 #pragma once
 
@@ -28,11 +28,11 @@ struct pool;
 enum jobserver_found { JOBSERVER_ABSENT, JOBSERVER_CLIENT, JOBSERVER_CLOSED };
 
 // Looks for the jobserver that this process was started under, in MAKEFLAGS and then in CARGO_MAKEFLAGS. Prints nothing. Returns
-//	JOBSERVER_ABSENT: there is none; or it is ignored, because of --pool or --no-inherit, or because this process was
+//	JOBSERVER_ABSENT: there is no jobserver; or it is ignored, because of --pool or --no-inherit, or because this process was
 //	    started in a job of a fairpar with no make in between
 //	JOBSERVER_CLIENT: *ret_slots is connected, and the caller calls jobserver_slots_close(). *ret_most: the -j of that make,
 //	    or 0: not known
-//	JOBSERVER_CLOSED: there is one, but it cannot be used
+//	JOBSERVER_CLOSED: a jobserver is named, but it cannot be used
 // *ret_why: why a jobserver that is there cannot be used, or NULL; the caller frees this text in all cases.
 enum jobserver_found jobserver_slots_connect(const struct options *options, unsigned *ret_most, struct jobserver_slots **ret_slots,
                                              char **ret_why) FP_NODISCARD;
@@ -46,8 +46,8 @@ void jobserver_slots_hide(struct context *context);
 void jobserver_slots_mark_level(struct context *context);
 
 // Makes a jobserver for the jobs of this run, and names it in the context's environment. Its tokens are slots of the run or, with
-// `in_shared_pool`, spare slots of the pool that the options name. `dir`: the directory of its FIFO. Returns it, and the caller calls
-// jobserver_slots_close(); or NULL after a message.
+// `in_shared_pool`, spare slots of the pool that the options name. `dir`: the directory of its FIFO. The caller frees the result by
+// jobserver_slots_close(). Returns NULL after a message.
 struct jobserver_slots *jobserver_slots_serve(const struct options *options, struct context *context, const char *dir,
                                               bool in_shared_pool) FP_NODISCARD;
 
@@ -58,7 +58,7 @@ void jobserver_slots_set_children(struct jobserver_slots *slots, struct children
 void jobserver_slots_begin(struct jobserver_slots *slots);
 void jobserver_slots_end(struct jobserver_slots *slots);
 
-// Returns the value of MAKEFLAGS (borrowed) for attempts that take no slot: it does not name the jobserver.
+// Returns the value of MAKEFLAGS (borrowed) for attempts that take no slot. This value names no jobserver.
 const char *jobserver_slots_bare_flags(const struct jobserver_slots *slots);
 
 // Sets the worker pool (borrowed), which was created with `most` slots; for a client all of them but one are removed.
@@ -69,13 +69,13 @@ void jobserver_slots_attach(struct jobserver_slots *slots, struct pool *pool, un
 void jobserver_slots_check(struct jobserver_slots *slots);
 
 // For the event loop. jobserver_slots_fd() returns a descriptor to poll for POLLIN, or -1, for each `which` below
-// JOBSERVER_POLLS; NULL-safe. jobserver_slots_tick() takes and puts back tokens: called whenever the loop wakes; `readable`: one
-// of the descriptors is readable; NULL-safe.
+// JOBSERVER_POLLS; NULL-safe. jobserver_slots_tick() takes tokens and puts them back. It is called whenever the loop wakes; `readable`:
+// one of the descriptors is readable; NULL-safe.
 enum { JOBSERVER_POLLS = 2 };
 int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which);
 void jobserver_slots_tick(struct jobserver_slots *slots, bool readable);
 
-// jobserver_slots_return() puts back all tokens of a client; a server warns if jobs have put in more tokens than they took.
+// jobserver_slots_return(): a client puts back all its tokens; a server warns if jobs have put in more tokens than they took.
 // Called when the worker pool is gone. jobserver_slots_close() frees `slots`, when no job runs any more. Both are NULL-safe.
 void jobserver_slots_return(struct jobserver_slots *slots);
 void jobserver_slots_close(struct jobserver_slots *slots);
@@ -92,7 +92,7 @@ int jobserver_server_open(const struct options *options, struct context *context
 // For each token the run holds a lease, which the pool's server grants only while no ordinary client waits for a slot.
 //
 // When an ordinary client waits, the tokens in the pipe are taken back and their leases released at once; a token that a job
-// has is taken back, and its lease released, as soon as the job puts it back. The run also gives leases back in this way
+// has is taken back, and its lease released, as soon as the job puts the token back. The run also gives leases back in this way
 // while it has at least two leases more than another client that waits for spare slots.
 
 struct jobserver_spare;

@@ -19,7 +19,7 @@ struct jobserver_spare {
 	uint64_t *leases;          // numbers of the leases in use: one for each token
 	size_t n, cap;
 	pid_t pid;                 // the process that uses the leases
-	int pidfd;                 // of that process, or -1
+	int pidfd;                 // pidfd of that process, or -1
 	bool polls;                // tokens are to be taken back as soon as jobs put them into the pipe
 	bool lost;                 // there is no server any more
 };
@@ -62,7 +62,7 @@ bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers) {
 	unsigned most = withdraws ? 0 : client_state(spare->client)->spare_limit;
 	take_back(spare, most);
 	spare->polls = spare->n > most;
-	unsigned allowed = client_state(spare->client)->bounds.most - 1; // the job itself has one slot
+	unsigned allowed = client_state(spare->client)->bounds.most - 1; // one slot of the pool is that of the job that runs
 	unsigned wanted = withdraws || spare->n >= allowed ? 0 : allowed - (unsigned)spare->n;
 	if (!spare->lost) {
 		client_want(spare->client, wanted, 1);

@@ -1,4 +1,4 @@
-// The slots of a run that come from a pool or another run: the run has one slot for each lease that it holds.
+// The slots of a run that come from a pool, or from the outer run (in whose job this run was started): one slot for each lease.
 
 #include "sharing/leases.h"
 
@@ -16,8 +16,8 @@
 
 #include <errno.h>
 
-// While other clients wait, a lease is used for further jobs until the run has held it for QUANTUM; then it goes back when a job ends. If
-// each job needed a new lease, a job of 0.95 ms (/bin/true) would cost 0.12 ms more (tests/bench/run slots).
+// While other clients wait, a lease is used for further jobs until the run has held the lease for QUANTUM, and is given back at the next end of a
+// job. If each job needed a new lease, a job of 0.95 ms (/bin/true) would cost 0.12 ms more (tests/bench/run slots).
 #define QUANTUM (5 * NS_PER_MS)
 
 struct leases {
@@ -26,19 +26,19 @@ struct leases {
 	char *source;              // name of the pool, or of the socket
 	int wake_fd;               // wakes the event loop
 	mutex lock;                // guards what follows, and the client
-	cond came;                 // a lease has come, or the run ends
+	cond came;                 // signalled when a lease comes, when the run ends, and when there is no server any more
 	struct client *client;
-	unsigned most;             // the most leases at once
+	unsigned most;             // the most leases that the run may hold at once
 	unsigned held;             // how many leases the run holds, in use or free
 	struct run_lease *free;    // held leases on which no job runs
 	size_t nfree, free_cap;
 	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
 	unsigned yielding;         // attempts that have given their lease back until their output is read
-	unsigned unbacked;         // slots that have lost their lease: the next leases that come are for these slots and add no new
-	                           // slots, as on a new slot a later item would start before the item that waits on the old slot
+	unsigned unbacked;         // slots that have lost their lease: the next leases that come are for these slots and add no new slots, because
+	                           // on a new slot a later item could start before the item that waits on a slot without a lease
 	uint64_t slow;             // when a message says that the run waits for its first lease; 0: the run does not wait yet
-	bool lost;                 // there is no server: one job at a time, without a lease
-	bool terminating;
+	bool lost;                 // there is no server any more: one job at a time runs without a lease
+	bool terminating;          // leases_terminate() was called
 };
 
 // ---- asking the server for leases ----
@@ -50,7 +50,7 @@ static unsigned count_wanted(const struct leases *leases) {
 	return wanted < most ? wanted : most;
 }
 
-// Tells the server how many leases are wanted, if that has changed. With the lock.
+// Tells the server how many more leases are wanted, if that number has changed. With the lock.
 static void ask(struct leases *leases) {
 	if (!leases->lost) {
 		client_want(leases->client, count_wanted(leases), 1);
@@ -133,7 +133,7 @@ static void take(struct leases *leases, struct live_attempt *attempt) {
 	}
 }
 
-// Returns whether the run's next job gets the lease of a job that has ended; else another client or attempt waits for it, or there is no server.
+// Returns whether the run keeps the lease of a job that has ended for its next job. `since`: run_lease.since. With the lock.
 static bool keeps_lease(const struct leases *leases, uint64_t since) {
 	if (leases->lost) {
 		return leases->held == 1;
@@ -141,8 +141,8 @@ static bool keeps_lease(const struct leases *leases, uint64_t since) {
 	return leases->nwaiting == 0 && (!client_state(leases->client)->contended || now_ns() < since + QUANTUM);
 }
 
-// Gives a lease back, and at once asks for another one, if there is work. Returns whether its slot stays nevertheless, as the last slot
-// does if there is no server. With the lock.
+// Gives a lease back, and at once asks for another one, if there is work. Returns whether the slot of the lease stays: if there is no
+// server any more, the run's last slot stays. With the lock.
 static bool release(struct leases *leases, struct lease_id id) {
 	--leases->held;
 	if (leases->lost) {
@@ -163,7 +163,7 @@ static void give(struct leases *leases, const struct live_attempt *attempt) {
 			return;
 		}
 	}
-	// The slot is removed first: else the next lease would add a slot, and start an item beside this one, whose output is not written yet.
+	// The slot is removed first: else the next lease would add a slot, and start an item beside this attempt, whose output is not written yet.
 	pool_add_slots(leases->pool, -1);
 	mutex_lock(&leases->lock);
 	bool remains = release(leases, attempt->lease.id);
@@ -356,7 +356,7 @@ bool leases_adapt(const struct leases *leases) {
 	return bounds.least > 0 && bounds.least < bounds.most;
 }
 
-// Sets *ret_slots to the number of slots that the run has now. `said`: the most by -j, or 0. Returns the fewest and the most that it may have.
+// Sets *ret_slots to the number of slots that the run has now. `said`: the limit of -j, or 0. Returns the fewest and the most slots it may have.
 static struct slots_bounds bound_slots(const struct leases *leases, const struct options *options, unsigned said, unsigned *ret_slots) {
 	unsigned now = client_state(leases->client)->slots, most = said > 0 && said < MOST_POOL_SLOTS ? said : MOST_POOL_SLOTS;
 	unsigned slots = *ret_slots = now < most ? now : most;
@@ -366,8 +366,8 @@ static struct slots_bounds bound_slots(const struct leases *leases, const struct
 	return (struct slots_bounds){client_state(leases->client)->bounds.least == 0 && slots == now ? 0 : slots, slots};
 }
 
-// Connects to the fairpar in whose job this one runs, by $FAIRPAR_SOCK. Returns -1 after a message; or 0, without a client if there is
-// no such fairpar or it cannot be reached: then the run has slots of its own.
+// Connects to the outer run, which $FAIRPAR_SOCK names. Returns -1 after a message; or 0, with leases->client NULL if there is no outer
+// run or the outer run cannot be reached.
 static int open_parent(struct leases *leases, const struct options *options) {
 	FP_CLEANUP(free_later) char *label = pool_client_label(options->argv + 1);
 	struct client_config config = {

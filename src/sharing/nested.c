@@ -18,30 +18,30 @@
 
 // The loan of a slot to a fairpar in a job, or to a fairpar in a job of that fairpar, and so on. A loan exists while its lease is in the table.
 struct loan {
-	struct list link;          // of nested->loans
-	uint64_t number;           // of the lease
-	struct event_lent event;   // `to` and id.batch are the loan's own; id.batch is NULL if no job ran when the slot was lent
+	struct list link;          // in nested->loans
+	uint64_t number;           // number of the lease
+	struct event_lent event;   // its strings `to` and id.batch are owned; id.batch is NULL if no job ran when the slot was lent
 	uint64_t attempt;          // number of the attempt in which the borrower runs, or 0
 };
 
 struct nested {
 	struct nested_source source;
 	int wake_fd;               // wakes the event loop
-	struct buf name;           // of the socket
-	uint64_t secret;           // nonces are made from it
+	struct buf name;           // name of the socket, as in $FAIRPAR_SOCK
+	uint64_t secret;           // random; nonces are hashes made with it
 	unsigned most;             // the most slots that the run may have
 	bool lends;                // the slots are the run's own
 	atomic_uint_least64_t last_number;
 
 	mutex lock;                // guards what follows
-	cond changed;
+	cond changed;              // signalled when the slot of an attempt in `ended` has come back
 	struct list attempts;      // attempts that run
 	struct list ended;         // attempts that have ended, but whose slots are still lent
-	struct sessions sessions;  // of the fairpars in jobs; for the event loop
+	struct sessions sessions;  // sessions of the fairpars in jobs; for the event loop
 	struct connections connections;
 	struct lease_client *own;  // the run itself as a client, which holds the leases of its jobs
-	unsigned slots;            // number of slots in the table: leases of jobs, and those of `lendings`
-	unsigned requested;        // number of slots that were requested, and are neither lent nor refused
+	unsigned slots;            // number of slots in the table of leases: slots of jobs that are leases, and counted slots of `lendings`
+	unsigned requested;        // number of slots that were requested from the owner, which has not answered yet
 	struct list lendings;      // slots beyond those of the jobs (struct lending)
 	struct list loans;
 	bool is_abandoned;         // nested_end() does not wait for lent slots any more
@@ -122,7 +122,7 @@ static void set_slots(struct nested *nested, unsigned slots) {
 static bool find_lease(void *arg, struct lease_id id) {
 	struct nested *nested = arg;
 	if (lease_is_known(nested->sessions.table, id)) {
-		return true; // the lease of a job, or a granted one
+		return true; // the lease of a job, or a lease that was granted, is in the table already
 	}
 	struct live_attempt *attempt = nested_find(nested, id.number);
 	if (!attempt || id.nonce != attempt->nonce || !nested->lends || !attempt->has_slot) {
@@ -139,7 +139,7 @@ bool nested_withhold(struct nested *nested, struct live_attempt *attempt, bool w
 	return !attempt->leased || lease_withhold(nested->own, attempt->number, withheld);
 }
 
-// Frees the slots of attempts that have ended, once nobody borrows these slots any more: then their nested_end() returns.
+// Frees the slots of attempts that have ended, once nobody borrows these slots any more: nested_end() of the attempts then returns.
 static void free_ended(struct nested *nested) {
 	list_for_each_entry(&nested->ended, struct live_attempt, attempt, link) {
 		if (attempt->leased && !lease_exists(nested->sessions.table, attempt->number)) {
@@ -168,7 +168,7 @@ static void loan_free(struct loan *loan) {
 	free(loan);
 }
 
-// Returns the slot of a granted lease: the slot of the job or loan from which it is lent; if there is none, one of `lendings`.
+// Returns the slot of a granted lease: the slot of the loan or of the job from which the lease is lent; else a free slot of `lendings`.
 static unsigned slot_of(struct nested *nested, const struct lease_grant *grant, const struct live_attempt *attempt) {
 	const struct loan *lender = find_loan(nested, grant->lender);
 	if (grant->lender) {
@@ -183,7 +183,7 @@ static unsigned slot_of(struct nested *nested, const struct lease_grant *grant, 
 	return 0;
 }
 
-// sessions.granted: notes that the lease lends a slot to that client.
+// sessions.granted: notes the loan of a slot to the client that has got the lease.
 static void begin_loan(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid) {
 	struct nested *nested = arg;
 	struct loan *loan = NEW(struct loan);
@@ -202,7 +202,7 @@ static void begin_loan(void *arg, const struct lease_grant *grant, const char *l
 	loan->event.depth = above ? above->event.depth + 1 : 1;
 	loan->event.own = grant->lender;
 	loan->event.start = now_ns();
-	list_push_front(&nested->loans, &loan->link); // if two loans end in the same step, the inner one is reported first
+	list_push_front(&nested->loans, &loan->link); // if two loans end in the same step, the inner loan is reported first
 }
 
 static void end_loans(struct nested *nested, uint64_t now) {
@@ -249,7 +249,7 @@ unsigned nested_lent(struct nested *nested) {
 	return (unsigned)list_length(&nested->lendings);
 }
 
-// Returns slots that nobody uses to the owner.
+// Gives the slots of `lendings` that nobody uses back to the owner.
 static void return_free(struct nested *nested) {
 	struct lease_stat stat;
 	lease_stat(nested->sessions.table, &stat);
@@ -297,7 +297,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 	if (nested->sessions.n > 0 || !list_is_empty(&nested->ended) || !list_is_empty(&nested->lendings)) {
 		free_ended(nested);
 		end_loans(nested, now);
-		if (!list_is_empty(&nested->lendings)) { // slots go back if something else waits for slots
+		if (!list_is_empty(&nested->lendings)) { // if other items wait, free slots go back to the owner, and are not granted
 			nested->sessions.others_wait = nested->source.others_wait(nested->source.arg);
 			if (nested->sessions.others_wait) {
 				return_free(nested);
@@ -326,7 +326,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 
 // ---- opening and closing ----
 
-// The value of connections.take_over until nested_set_take_over() is called. A worker never calls it, as jobs on its machine cannot reach the run.
+// connections.take_over until nested_set_take_over() is called. A worker never calls that function, as jobs on its machine cannot reach the run.
 static bool refuse_request(void *arg FP_UNUSED, const struct frame *frame, const char *text FP_UNUSED, int fd) {
 	static const char why[] = "the run is on another machine, and cannot be reached from here";
 	bool is_request = control_is_request(frame->type);
@@ -337,14 +337,14 @@ static bool refuse_request(void *arg FP_UNUSED, const struct frame *frame, const
 	return is_request;
 }
 
-// Names the socket, and listens: in a file, for processes in another network namespace, and in the abstract namespace, for processes that do not see
-// the file. The guardian of `children` removes the file if this process is killed. Returns 0, or -1 with errno: neither can be done.
+// Names the socket, and listens on a socket file, for processes in another network namespace, and in the abstract namespace, for processes that do
+// not see the file. The guardian of `children` removes the file if this process is killed. Returns 0, or -1 with errno if both are impossible.
 static int listen_at(struct nested *nested, struct children *children) {
 	struct pool_dir pool_dir;
 	uint64_t random;
 	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT, ignored = BUF_INIT;
 	random_bytes(&random, sizeof(random));
-	buf_printf(&file, "jobs+%d-%" PRIx64, (int)getpid(), random); // in the directory of the pools: no pool can have this name
+	buf_printf(&file, "jobs+%d-%" PRIx64, (int)getpid(), random); // the file goes into the directory of the pools: no pool can have this name
 	int fd = -1;
 	if (pool_dir_open(&pool_dir, buf_str(&file), &ignored) == 0) {
 		fd = pool_dir_listen(&pool_dir);

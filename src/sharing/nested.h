@@ -1,8 +1,8 @@
 // Lends slots of a run to the fairpars in its jobs (nested runs): together they use no more slots than the run has.
 //
-// A fairpar in a job connects to $FAIRPAR_SOCK (sharing/leases.c is its side). First it borrows the slot of its own job, because this job
-// only waits for the fairpar. Each further slot is requested from the owner of this table (struct nested_source). If the owner is a run, it queues
-// an item in the job's batch, and this item takes a slot in its turn (exec/loan.c). A worker on another machine asks its run (modes/worker.c).
+// A fairpar in a job connects to $FAIRPAR_SOCK (by sharing/leases.c). First it borrows the slot of its own job, because this job only waits for
+// the fairpar. nested.c requests each further slot from its owner (struct nested_source). An owner that is a run queues an item in the job's
+// batch, and this item takes a slot in its turn (exec/loan.c). An owner that is a worker on another machine asks its run (modes/worker.c).
 
 #pragma once
 
@@ -28,25 +28,25 @@ struct live_attempt;
 struct nested;
 struct worker;
 
-// A slot beyond those of the jobs, which can be lent. The owner sets `slot`; nested.c uses the struct from nested_lend() to nested_source.returned().
+// A slot that can be lent and is not that of a job. The owner sets `slot`; nested.c uses the struct from nested_lend() to nested_source.returned().
 struct lending {
 	struct list link;         // in a list of nested.c
 	unsigned slot;            // number of the slot, for events
-	uint64_t lease;           // number of the lease that has the slot, or 0
-	bool counted;             // the slot is in the table of leases
+	uint64_t lease;           // number of the lease that takes the slot; 0: the slot is free
+	bool counted;             // the slot is one of the slots of the table of leases (lease_set_slots())
 };
 
-// Where slots beyond those of the jobs come from. Its functions are called on the event loop's thread, with nested_mutex().
+// The owner of the slots: gives slots beyond those of the jobs. The functions are called on the event loop's thread, with nested_mutex() locked.
 struct nested_source {
-	// Requests a slot for the fairpars in that attempt: nested_lend() is to follow. Returns false if no slot will come.
+	// Requests a slot for the fairpars in that attempt: the owner calls nested_lend() later. Returns false if no slot will come.
 	bool (*request)(void *arg, const struct live_attempt *attempt);
-	bool (*others_wait)(void *arg); // returns whether something else waits for slots: then fairpars give lent slots back after each job
+	bool (*others_wait)(void *arg); // returns whether other items wait for slots: then fairpars give lent slots back after each job
 	void (*returned)(void *arg, struct lending *lending); // nobody uses the slot any more; nested.c has forgotten the struct
 	void (*publish)(void *arg, const struct event_lent *lent); // a lent slot has come back
 	void *arg;
 };
 
-// A lease of this run.
+// A lease that this run holds (sharing/leases.c).
 struct run_lease {
 	struct lease_id id;
 	uint64_t since;           // when the first job began on the lease; 0: the lease is not in use yet
@@ -72,7 +72,7 @@ struct live_attempt {
 	// these change: `requested` and `leased` by nested.c, `nwaits` and `slots` by record/waits.c; with nested_mutex() locked
 	unsigned requested;       // slots that were requested for the fairpars in the attempt, and have not come
 	bool leased;              // the attempt's slot is a lease in the table of nested.c: since a fairpar in it connected, until nobody uses the slot
-	unsigned nwaits;          // waits that are under way
+	unsigned nwaits;          // number of waits for added jobs that go on in the attempt (--wait)
 	enum {
 		KEEPS_SLOTS,          // the attempt has its slots
 		HELD_UP,              // the attempt waits and should lend its slot, but a fairpar in it borrows the slot just now
@@ -81,24 +81,24 @@ struct live_attempt {
 		WANTS_LEASE,          // the attempt has its slots, and waits for a lease to use them
 	} slots;
 
-	// these change: by leases.c, with its lock
-	enum { HAS_NONE, HAS_LEASE, LENDS_LEASE, REGAINS_LEASE, YIELDS_LEASE } lease_state;
-	struct run_lease lease;
+	// these change: by leases.c, with the lock of struct leases
+	enum { HAS_NONE, HAS_LEASE, LENDS_LEASE, REGAINS_LEASE, YIELDS_LEASE } lease_state; // set by the functions of leases.h
+	struct run_lease lease;   // the attempt's lease, or the last one that it had
 	char **env;               // environment of the attempt's process; FAIRPAR_LEASE or FAIRPAR_SOCK in it names the lease
 };
 
 // Opens the socket. Returns the state, which nested_close() frees; or NULL if no socket can be made: then fairpars in jobs have slots
-// of their own. `slots`: how many slots the run has now. `bounds`: the fewest and the most that it may have; equal if their number is
-// fixed; least 0 if it is not known. Without `lends` the slots belong to another run or pool and are not lent, and the socket is only
-// for nested_set_take_over().
+// of their own. `slots`: how many slots the run has now. `bounds`: the fewest and the most slots that the run may have; equal if the number
+// of slots is fixed; least 0 if the number is not known. Without `lends` the slots belong to another run or a pool and are not lent, and
+// the socket is only for nested_set_take_over().
 struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lends, struct context *context, struct children *children);
 
-// nested_begin() puts an attempt, whose process is about to start, into the table. nested_end() removes it, and waits until its slot is
-// back, if the slot is lent. On its worker's thread. NULL-safe.
+// nested_begin() puts an attempt, whose process is about to start, into the table. nested_end() removes the attempt, and waits until the
+// attempt's slot is back, if the slot is lent. Both on the thread of the attempt's worker. NULL-safe.
 void nested_begin(struct nested *nested, struct live_attempt *attempt);
 void nested_end(struct nested *nested, struct live_attempt *attempt);
 
-// From now on nested_end() does not wait for slots that are still lent: the fairpars that use these are about to be killed. NULL-safe.
+// From now on nested_end() does not wait for slots that are still lent: the fairpars that use these slots are about to be killed. NULL-safe.
 void nested_abandon(struct nested *nested);
 
 // Sets the function that takes over the connections of clients that request anything but slots (struct connections.take_over). Until then such
@@ -108,7 +108,7 @@ void nested_set_take_over(struct nested *nested, bool (*take_over)(void *arg, co
 // Accepts clients on this listening socket, too, and closes it in nested_close(); does nothing for -1.
 void nested_listen(struct nested *nested, int fd);
 
-// Sets where further slots come from, and the descriptor that wakes the event loop (wakeup_post()).
+// Sets where slots beyond those of the jobs come from, and the descriptor that wakes the event loop (wakeup_post()).
 void nested_attach(struct nested *nested, const struct nested_source *source, int wake_fd);
 
 // Lends a slot that was requested for the attempt of that number; `lending` NULL: says that no slot comes. Returns false if the slot is not needed,
@@ -140,7 +140,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls);
 // attempt in the table may be passed to pool_submit().
 mutex *nested_mutex(struct nested *nested);
 
-// Returns the attempt of that number, or NULL if none runs. With the lock.
+// Returns the attempt of that number, or NULL if it does not run. With the lock.
 struct live_attempt *nested_find(const struct nested *nested, uint64_t number);
 
 // Returns the attempt that follows `attempt` in the table (for NULL the first one), or NULL after the last. With the lock.

@@ -8,11 +8,11 @@
 
 struct options;
 
-enum { EXIT_NO_SLOT = 75 }; // of --pool-wait: EX_TEMPFAIL of sysexits.h
+enum { EXIT_NO_SLOT = 75 }; // exit status when --pool-wait is over: EX_TEMPFAIL of sysexits.h
 
-// Connects to the pool options->pool.name. For --single or a run, starts a server if there is none; for --status does not. Returns NULL
-//	with *ret_status, the caller's exit status, after an error message, if the socket may be another user's or no server has
-//	answered within --pool-wait; with --status also after any other error
+// Connects to the pool options->pool.name. For --single or a run, starts a server if there is none; for --status, starts none. Returns NULL
+//	with *ret_status, the caller's exit status, after an error message, if the directory or the server may be another user's, or no
+//	server has answered within --pool-wait; for --status also after any other error
 //	with *ret_status 0, for --single or a run, after a warning that says how the caller goes on without the pool
 //	with *ret_status 0, for --status, silently: there is no server
 struct client *pool_client_open(const struct options *options, int *ret_status) FP_NODISCARD;
@@ -21,10 +21,10 @@ struct client *pool_client_open(const struct options *options, int *ret_status) 
 struct memory;
 void pool_client_share_memory(const struct client *client, const char *pool, struct memory *memory);
 
-// Appends `what`, then "2nd of 3 waiting for pool NAME, held by …", from an event CLIENT_RANK. If `pool` is NULL, names the outer run.
+// Appends `what`, then "2nd of 3 waiting for pool NAME, held by …", by a CLIENT_RANK event; `pool` NULL: for the run in whose job this one runs.
 void pool_client_add_rank(struct buf *buf, const char *what, const char *pool, const struct client_event *event);
 
-// Prints the text of pool_client_add_rank() as a message, and how to see more.
+// Prints the text of pool_client_add_rank() as a message; for a pool also the command that shows more.
 void pool_client_say_rank(const char *pool, const struct client_event *event);
 
 // Returns the words joined by blanks; the caller frees the text.

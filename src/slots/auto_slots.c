@@ -24,7 +24,7 @@ struct auto_slots {
 	unsigned attempts;       // number of attempts that have begun and not ended
 	unsigned width;          // slots of these attempts
 	uint64_t ended;          // number of attempts that have ended since the last sample
-	double wall_ns, work_ns; // sums over the attempts that have ended
+	double wall_ns, work_ns; // sums over these ended attempts: of run time × slots, and of controller_work()
 	uint64_t since;          // in_shared_pool: when `ended`, `wall_ns` and `work_ns` were last reset
 };
 
@@ -171,9 +171,9 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	if (now < auto_slots->due) {
 		return auto_slots->due;
 	}
-	atomic_store(&auto_slots->idle, true); // set before the demand is looked at: a job that begins after that finds this set
+	atomic_store(&auto_slots->idle, true); // set before the demand is read: a job that begins after the reading finds `idle` set
 	auto_slots->owner.demand(auto_slots->owner.arg, &demand);
-	if (!demand.wanted || demand.taken == 0) { // when items wait for a slot again, the owner calls auto_slots_starving()
+	if (!demand.wanted || demand.taken == 0) { // auto_slots_starving(), or the first job, ends this rest
 		atomic_store_relaxed(&auto_slots->idle, demand.wanted);
 		return auto_slots->due = TIME_NEVER;
 	}

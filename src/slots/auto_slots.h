@@ -1,7 +1,7 @@
 // -j auto for whoever runs jobs (a run, a worker): samples the running jobs and the machine, and lets the controller (controller.h) decide how many
 // slots there are.
 //
-// A sample covers at most 64 jobs and costs some system calls for each. The pause before the next one is so long that sampling
+// A sample covers at most 64 jobs and costs some system calls for each. The pause before the next sample is so long that sampling
 // takes at most a hundredth of one processor. Nothing is sampled while no item waits for a slot or no job runs.
 
 #pragma once
@@ -17,13 +17,13 @@ struct observation; // slots/protocol.h
 struct auto_demand {
 	struct children *children; // the jobs' processes; borrowed
 	unsigned taken;            // slots that are taken
-	unsigned lent;             // slots that are lent to the fairpars in jobs, beyond the slots of the attempts
+	unsigned lent;             // slots that are lent to the fairpars in jobs, not counting the slots of the attempts
 	bool wanted;               // items wait for a slot
 };
 
 struct auto_owner {
 	void (*demand)(void *arg, struct auto_demand *ret_demand);
-	void (*changed)(void *arg, unsigned slots, enum controller_reason reason); // there are that many slots from now on
+	void (*changed)(void *arg, unsigned slots, enum controller_reason reason); // the number of slots is `slots` from now on
 	void *arg;
 	int wake_fd;               // wakes the thread that calls auto_slots_tick() (wakeup_post())
 };
@@ -36,11 +36,11 @@ void auto_slots_free(struct auto_slots *auto_slots);
 // Returns the number of slots; 0 if the server of a pool decides. Only on the thread that calls auto_slots_tick().
 unsigned auto_slots_number(const struct auto_slots *auto_slots);
 
-// Items wait for a slot, so sampling resumes. Any thread. NULL-safe.
+// To be called when items wait for a slot: sampling resumes. Any thread. NULL-safe.
 void auto_slots_starving(struct auto_slots *auto_slots);
 
-// Count an attempt of `width` slots: auto_slots_begin() once it has its slots, before it waits for anything else;
-// auto_slots_end() when it has ended with `result`; `pace` belongs to its batch, and only this call uses it. Any thread.
+// Count an attempt of `width` slots. auto_slots_begin(): the attempt has its slots, and has not begun to wait for anything else.
+// auto_slots_end(): the attempt has ended with `result`; `pace`, which only this function uses, is that of the attempt's batch. Any thread.
 void auto_slots_begin(struct auto_slots *auto_slots, unsigned width);
 void auto_slots_end(struct auto_slots *auto_slots, struct controller_batch *pace, unsigned width, const struct result *result);
 

@@ -29,7 +29,7 @@ struct held {
 	struct lease_id id;
 	uint32_t width;
 	bool lent;                 // the lease is lent to this client out of another lease
-	bool used;
+	bool used;                 // the first job has begun on the lease
 	bool last;                 // no other job runs on the lease after the present one
 	pid_t pid;                 // process of the job; set if `pidfd` is not -1
 	int pidfd;                 // the pidfd of that process, or -1
@@ -39,25 +39,25 @@ struct client {
 	struct client_config config;
 	char *dir, *label;         // the working directory, and what runs
 	struct pool_dir pool_dir;
-	enum { SEARCHES, GREETS, WELCOME } state; // SEARCHES: looks for a server again at `due`; GREETS: awaits the answer to HELLO; WELCOME: has got it
+	enum { SEARCHES, GREETS, WELCOME } state; // SEARCHES: looks for a server again at `due`; GREETS: awaits WELCOME, the answer to HELLO
 	uint64_t due;              // in state SEARCHES: when to look for a server again; TIME_NEVER otherwise, and after CLIENT_LOST
-	unsigned pause_ms;         // the last pause before `due`
-	bool awaits_lock;          // another process has the lock: it starts or ends a server
+	unsigned pause_ms;         // milliseconds of the last pause between two attempts to connect
+	bool awaits_lock;          // another process has the lock of NAME.lock, and starts or ends a server
 	unsigned tries;            // how many servers hung up, or were started by this client, since the last WELCOME
 	int fd;                    // -1 in state SEARCHES
 	struct buf in;
 	size_t at;                 // bytes of `in` that were read
-	struct client_state said;
+	struct client_state said;  // what client_state() returns
 	unsigned width;            // width of the leases that the client waits for
 	uint64_t nonces;           // state of random_next(), which makes the nonces
 	struct held *held;
 	size_t nheld, held_cap;
-	struct buf error;          // why there is no server
+	struct buf error;          // why there is no server; or the text of the last CLIENT_RANK or CLIENT_REPORT
 };
 
 // ---- frames ----
 
-// Sends a frame with a text and a descriptor (-1: none). If the connection has ended (client->fd may be -1), the next read finds that.
+// Sends a frame with a text and a descriptor (-1: none). Errors are ignored: if the connection has ended (client->fd may be -1), fill() notices.
 static void send_with(const struct client *client, struct frame frame, const void *text, size_t len, int fd) {
 	while (frame_send(client->fd, frame, text, len, fd) != 0 && errno == EAGAIN) {
 		(void)poll(&(struct pollfd){.fd = client->fd, .events = POLLOUT}, 1, -1);
@@ -92,8 +92,8 @@ static bool fill(struct client *client) {
 
 static int connect_again(struct client *client);
 
-// Tells the server who this client is, which leases it uses and what it wants. Leases that the last server granted and that are
-// not in use are given up.
+// Tells the server who this client is, which leases it uses and how many more it wants. Forgets the leases that the last server
+// granted and that are not in use.
 static void introduce(struct client *client) {
 	const struct client_config *config = &client->config;
 	const struct hello hello = {
@@ -135,8 +135,8 @@ static void introduce(struct client *client) {
 	}
 }
 
-// Reads the answer to HELLO, which is the first frame that comes. Returns 0, also if the answer has not come yet; else an errno, with the
-// reason in client->error, which is empty if the errno says enough.
+// Reads the answer to HELLO, which is the first frame that comes. Returns 0, also if the answer has not come yet. Returns an errno if there is no
+// server for this client; client->error then has the reason, or is empty if the errno is the reason.
 static int hear_welcome(struct client *client) {
 	struct frame frame;
 	const char *text;
@@ -182,7 +182,7 @@ static int start_server(const struct client *client) {
 }
 
 // Looks for a server, and if there is none, starts one. Returns as hear_welcome() does. Returns 0 in state SEARCHES if another process is
-// starting or ending a server, or if the server is busy: the caller calls it again at client->due.
+// starting or ending a server, or if the server is busy: then search() is to be called again at client->due.
 static int search(struct client *client) {
 	const struct client_config *config = &client->config;
 	buf_reset(&client->in);
@@ -437,7 +437,7 @@ static struct client_event next_frame(struct client *client) {
 	return event;
 }
 
-// Goes on looking for another server. `error`: the errno of the last step, or 0. Returns CLIENT_LOST after an error, and if this step fails.
+// Goes on to look for another server. `error`: errno of the last step, or 0. Returns CLIENT_RENEWED if it is found, CLIENT_LOST after an error.
 static struct client_event seek(struct client *client, int error) {
 	error = error || client->state == WELCOME ? error : go_on(client, 0);
 	if (!error) {
@@ -484,7 +484,7 @@ static bool use_first(struct client *client, struct held *held, uint64_t nonce, 
 	*ret_id = held->id;
 	send_use(client, held);
 	if (!fill(client)) {
-		return false; // the next server will not know of this lease: CLIENT_RENEWED comes
+		return false; // the next server will not know of this lease; client_next() will return CLIENT_RENEWED
 	}
 	size_t at = client->at; // looks through the frames that client_next() has not returned yet
 	bool is_revoked = false;
@@ -501,12 +501,12 @@ static bool use_first(struct client *client, struct held *held, uint64_t nonce, 
 	return true;
 }
 
-// Begins another job on a lease in use. The connection is checked last: a server that takes over later learns by introduce() that
-// the lease is in use (see the model tests/model/leases.pml, MUTANT_USED_AGAIN_WITHOUT_SERVER).
+// Begins another job on a lease in use, if the connection still stands: a server that comes after this check learns by introduce()
+// that the lease is in use (see the model tests/model/leases.pml, MUTANT_USED_AGAIN_WITHOUT_SERVER).
 static bool use_again(struct client *client, struct held *held, uint64_t nonce, struct lease_id *ret_id) {
 	held->id.nonce = nonce ? nonce : random_next(&client->nonces) | 1;
 	*ret_id = held->id;
-	if (client->fd < 0 || !fill(client)) { // the next server may grant the slots to another client before this one introduces itself
+	if (client->fd < 0 || !fill(client)) { // the next server may grant the slots to another client before this client introduces itself
 		forget_held(client, ret_id->number);
 		return false;
 	}
@@ -543,7 +543,7 @@ void client_release(struct client *client, uint64_t number) {
 }
 
 void client_release_and_want(struct client *client, uint64_t number, unsigned n) {
-	unsigned width = n != client->said.wanted ? client->width : 0; // 0: the frame has no WANT
+	unsigned width = n != client->said.wanted ? client->width : 0; // 0: `n` leases are wanted already
 	forget_held(client, number);
 	client->said.wanted = n;
 	send_frame(client, FRAME_RELEASE, number, n, width);

@@ -1,12 +1,12 @@
 // A client of a pool: asks the slot server for leases, starts a server where there is none, and after the death of a server
-// tells the next one which leases it holds.
+// tells the next server which leases it holds.
 //
 // This process may be stopped at any moment, and the server may then revoke a lease (lease_revoke()). So a lease is used in three steps:
 // client_use() tells the server, and checks that the lease was not revoked; only then the job is started; client_release() gives the lease back.
-// Before client_release(), other jobs may run on the lease one after another, each after a client_use(), and the server is not told of each. If
-// the server could lend the lease to a client in a process of the present job, it asks the lease's holder to make that job the last one on it.
+// Before client_release(), other jobs may run on the lease one after another, each after a client_use(), of which the server mostly is not told. If
+// the server could lend the lease to a client below the present job, the server asks this client to make that job the last one on the lease.
 //
-// In this header and in the other ones of src/slots, a parameter `error` is a buffer to which a failing call appends its message.
+// In this header and in the other headers of src/slots, a parameter `error` is a buffer to which a failing call appends its message.
 
 #pragma once
 
@@ -38,16 +38,16 @@ struct client_config {
 	bool shows_rank;       // the client gets CLIENT_RANK whenever its rank in the queue changes
 	bool spare;            // the client gets only spare slots, which nobody else waits for, and gets no CLIENT_OBSERVE
 	bool reuses;           // the client runs several jobs on a lease; if false, only the first client_use() of a lease returns true
-	uint64_t deadline;     // now_ns() time until which the client waits for a server that does not answer; it waits two seconds at least
+	uint64_t deadline;     // now_ns() time until which the client waits for a server that does not answer, but at least for two seconds
 	bool says;             // the client prints why it waits for the server, once after CLIENT_SLOW, and at each client_ask() while it waits
 	bool starts;           // the client starts a server if none runs
 };
 
 enum client_event_type {
 	CLIENT_NOTHING,        // no event now: the next may come when client_fd() is readable, or at client_due()
-	CLIENT_GRANTED,        // a lease: `id`, `width`
-	CLIENT_REVOKED,        // a lease, `id`, was taken back before it was in use; client_want() asks for another one
-	CLIENT_RENEWED,        // the client is connected to another server, as the last one has ended: leases that were not in use are void
+	CLIENT_GRANTED,        // this client has got a lease: `id`, `width`
+	CLIENT_REVOKED,        // the lease `id` was taken back before it was in use; client_want() asks for another lease
+	CLIENT_RENEWED,        // the client is connected to a new server, as the last server has ended: leases that were not in use are void
 	CLIENT_RANK,           // the client's rank in the queue: `rank` of `waiting`; `text` says who holds the slots
 	CLIENT_REPORT,         // what client_ask() asked for: `taken` slots, `waiting` clients, lines of `text`
 	CLIENT_SLOTS,          // client_state.slots and client_state.why have changed
@@ -60,13 +60,13 @@ struct client_event {
 	struct lease_id id;
 	uint32_t width;
 	unsigned rank, taken, waiting;
-	const char *text;      // borrowed until the next call
+	const char *text;      // borrowed until the next client_next()
 };
 
-// Connects to the pool's server, or starts it. The strings of `config`, except `label`, are borrowed. Waits while another process starts
-// or ends a server, and until the server has answered. Returns NULL with a whole message in *error, and *ret_error: EPERM if the
-// directory or the server is not the user's own, ENOENT if there is no server and none was to be started, ETIMEDOUT after the deadline,
-// or the errno of the call that failed.
+// Connects to the server of the pool or to the run; starts a server if there is none and config->starts. The strings of `config`, except `label`,
+// are borrowed. Waits while another process starts or ends a server, and until the server has answered. Returns NULL with a whole message in
+// *error, and *ret_error: EPERM if the directory or the server is not the user's own, EPROTO if the server refuses this client, ENOENT or
+// ECONNREFUSED if there is no server and none was to be started, ETIMEDOUT after the deadline, or another errno.
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;
 void client_close(struct client *client); // NULL-safe. Gives back all leases of the client
 
@@ -90,7 +90,7 @@ struct client_state {
 	unsigned spare_limit;        // with config.spare: how many leases this client may keep (lease_spare_limit()); UINT_MAX: all
 	unsigned wanted;             // how many more leases the server was asked for
 };
-const struct client_state *client_state(const struct client *client); // borrowed; it changes in client_next()
+const struct client_state *client_state(const struct client *client); // borrowed; client_next() and client_want() change the members
 
 // Sets how many more leases, of `width` slots each, this client waits for: `n` replaces the earlier number, and the server is
 // told if the two differ. Does not block: each lease comes as CLIENT_GRANTED.
@@ -109,34 +109,34 @@ struct client_event client_next(struct client *client) FP_NODISCARD;
 // To be called before a job is started on a lease, after the previous job on the lease, if any, has ended. Returns false if the job must not start:
 //	before the first job on a lease: the lease was taken back or the connection to the server has ended; CLIENT_REVOKED, CLIENT_RENEWED
 //	    or CLIENT_LOST follows
-//	before another job: the lease is for one job only, it may be lent to a process that the previous job left behind, or the connection
-//	    to the server has ended. Then the lease is no longer this client's, and client_release() must not be called.
+//	before another job: the lease is for one job only, its slots may be lent to a process that the previous job left behind, or the
+//	    connection to the server has ended. The lease is then no longer this client's, and client_release() must not be called.
 // `nonce`: the job's nonce, if the job has run on another lease before; else 0: the first job on a lease gets the nonce that came with the lease,
-// each later job a new nonce, of which the server is not told. *ret_id: the lease for the job's environment.
+// each later job a new nonce, of which the server is not told. *ret_id: number and nonce for the job's environment.
 bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
 // True if there may be an event for client_next(), though client_fd() is not readable any more.
 bool client_has_input(const struct client *client);
 
-// Tells the server that the job on the lease runs as process `pid`, for --status: the lease stays in use until that process ends, even
-// if the client dies. `pidfd` stays the caller's, who keeps it open until client_release().
+// Tells the server which process the job on the lease is: --status shows `pid`, and the lease stays in use until that process ends, even
+// if this client dies. `pidfd` stays the caller's, who keeps it open until client_release().
 void client_set_process(struct client *client, uint64_t number, pid_t pid, int pidfd);
 
 // Gives the lease back, when its last job has ended.
 void client_release(struct client *client, uint64_t number);
 
-// client_release() and client_want() at once, for leases of the width that was last wanted.
+// Does client_release() and client_want() by one frame. The `n` wanted leases have the width of the last client_want().
 void client_release_and_want(struct client *client, uint64_t number, unsigned n);
 
 // ---- the slot server of a pool: a small process that says who may use which slot, and executes nothing ----
 //
 // A client that finds no server starts one. The server serves all clients of the pool, in one thread, and ends when it had no
-// client for some seconds. When it dies, the clients start another one and tell it which leases they hold.
+// client for some seconds. When the server dies, the clients start another server and tell it which leases they hold.
 //
-// A server lives as long as it has the lock of NAME.lock, which the client that starts it hands over. The file has the server's epoch
-// and the number of its clients, for the next server. With --pool-slots auto the next server begins with at least the slots that are held.
+// A server lives as long as it has the lock of the file NAME.lock, which the client that starts it hands over. The file has the server's epoch
+// and the number of its clients, for the next server. With --pool-slots auto the next server begins with at least as many slots as are taken.
 
-// Starts a server for the pool of that directory. The server inherits `lock_fd`, the descriptor of NAME.lock, which is locked. With equal
+// Starts a server for the pool pool_dir->name. The server inherits `lock_fd`, the descriptor of NAME.lock, which is locked. With equal
 // bounds the number of slots is fixed. Returns 0, or an errno.
 struct pool_dir;
 int server_start(const struct pool_dir *pool_dir, int lock_fd, struct slots_bounds bounds) FP_NODISCARD;

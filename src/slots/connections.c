@@ -64,7 +64,7 @@ static bool handle(struct connections *connections, struct session *session, con
 	return stays;
 }
 
-// Reads all frames that have come (READ_FRAMES at most), before anything is decided. Returns false if the session was freed.
+// Passes all frames that have come (READ_FRAMES at most) to the session. Returns false if the session was freed.
 static bool read_client(struct connections *connections, struct session *session, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
 	enum frame_result result = FRAME_READY;
@@ -87,7 +87,7 @@ static uint64_t silent_until(const struct session *session) {
 	return session->client ? TIME_NEVER : session->since + CONNECTIONS_SILENT;
 }
 
-// Serves a session. at[0] has what poll(2) found on its socket, and the next entries on the pidfds of its processes.
+// Serves a session. at[0] says what poll(2) has found on the session's socket, the next entries on the pidfds of its processes.
 static void serve(struct connections *connections, struct session *session, const struct pollfd *at, uint64_t now) {
 	for (unsigned k = session->nprocesses; k > 0; --k) { // backwards: the last process takes the place of one that has ended
 		if (at[k].revents && session_process_ended(session, k - 1, now)) {
@@ -127,7 +127,7 @@ void connections_serve(struct connections *connections, const struct polls *poll
 		serve(connections, session, own, now);
 	}
 	list_for_each_entry(&connections->sessions->list, struct session, session, link) {
-		bool is_late = now >= silent_until(session); // the client has said nothing, or this process was stopped and has not read what it said
+		bool is_late = now >= silent_until(session); // the client has said nothing; or this process was stopped, and has not read the HELLO
 		if (is_late && read_client(connections, session, now) && !session->client) {
 			(void)!session_close(session, now);
 		}

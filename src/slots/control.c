@@ -8,7 +8,7 @@
 
 enum { MOST_NICE = 40 };
 
-// Bytes of the numbers in a struct control_job.
+// How many bytes the numbers at the beginning of a struct control_job take.
 #define NUMBERS offsetof(struct control_job, batch)
 
 void control_write_job(struct buf *out, const struct control_job *job) {

@@ -2,14 +2,14 @@
 // $FAIRPAR_SOCK or that of --run NAME. One request for each connection, and one answer.
 //
 //   client -> run                                             run -> client
-//   ADD      a, b who asks; text: struct control_job          ADDED      text: its ID
-//   WAIT     a, b who asks; c WAIT_ANY; text: IDs             ENDED      a the exit status; text: the ID, with WAIT_ANY
+//   ADD      a, b who asks; text: struct control_job          ADDED      text: the ID of the job
+//   WAIT     a, b who asks; c WAIT_ANY; text: IDs             ENDED      a the exit status; text: with WAIT_ANY the job's ID
 //   CANCEL   a, b who asks; text: IDs, or with c CANCEL_BATCH CANCELLED  a how many jobs
 //            the name of a batch
 //   LOOK     a, b who asks; c LOOK_JSON                       REPORT     text
 //                                                             REFUSED    why, as text
 //
-// "Who asks": number and nonce of the attempt in which the client runs, or 0 for a client outside. The upper half of c is
+// "Who asks": number and nonce of the attempt in which the client runs; or 0, if it runs in no job. The upper half of c is
 // CONTROL_VERSION, and the lower half has CONTROL_BY_NAME for a client that names the run. An ID is the number of a job,
 // item.seq. A client that names the run gets the ID with the mark of that run, as in 12@5f1c09a3, so that the ID does not mean a job
 // of the next run of that name. A request may have both forms of IDs, with a NUL behind each ID.
@@ -37,14 +37,14 @@ static inline bool control_is_request(uint32_t type) {
 struct control_job {
 	// the text of ADD begins with these numbers, byte for byte; the strings below follow
 	uint64_t timeout;            // nanoseconds, 0: none
-	struct rlimit limits[CONTROL_LIMITS]; // by resource (getrlimit(2))
+	struct rlimit limits[CONTROL_LIMITS]; // indexed by resource (getrlimit(2))
 	uint32_t nwords, nenv;
 	uint32_t attempts;           // at least 1; UINT32_MAX: no limit
 	uint32_t width;              // slots, at least 1
 	int32_t nice;                // added to the nice value of the run
 	uint32_t umask;
 	// the strings
-	const char *batch;           // "": the batch of the client
+	const char *batch;           // "": the batch of the job in which the client runs
 	const char *cwd;
 	const char *words, *env;
 	size_t words_size, env_size; // bytes

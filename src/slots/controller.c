@@ -25,8 +25,8 @@
 #define BRAKE_GROW (2 * SECOND)
 
 // The throughput with a number of slots is known once WINDOW_ENDED jobs have ended and WINDOW_WALLS times the length of a job has passed. It is
-// compared with that of a number of slots at least GAIN_SLOTS times greater or smaller, in the last WINDOW_KEPT. Each additional slot must bring
-// GAIN_LEAST of what a slot of the smaller number brings; else these slots are taken away, and tried again after CEILING_NS, later each time.
+// compared with that, in the last WINDOW_KEPT, of a number of slots at least GAIN_SLOTS times greater or smaller. Each additional slot must bring
+// GAIN_LEAST of what a slot of the smaller number brings; else the additional slots are taken away, and tried again after CEILING_NS, or later.
 #define WINDOW_ENDED 32
 #define WINDOW_WALLS 4
 #define WINDOW_KEPT (60 * SECOND)
@@ -35,7 +35,7 @@
 #define CEILING_NS (8 * SECOND)
 #define MOST_CEILING_NS (64 * SECOND)
 
-enum { BATCH_FIRST = 16, COST_PART = 100 }; // a batch's first BATCH_FIRST jobs make its mean; a sample takes at most 1/COST_PART of the time
+enum { BATCH_FIRST = 16, COST_PART = 100 }; // a batch's first BATCH_FIRST jobs make its mean; sampling takes at most 1/COST_PART of the time
 
 static unsigned at_most(unsigned a, unsigned b) {
 	return a < b ? a : b;
@@ -100,12 +100,12 @@ void controller_init(struct controller *controller, unsigned least, unsigned mos
 
 // ---- throughput ----
 
-// Returns whether the slots that `many` has more than `few` bring enough throughput.
+// Returns whether the additional slots of `many` bring enough throughput, compared with `few`.
 static bool has_gained(const struct controller_window *few, const struct controller_window *many) {
 	return many->gain - few->gain >= (many->slots - few->slots) * (few->gain / few->slots) * GAIN_LEAST;
 }
 
-// Returns the next window with fewer (step -1) or more (step 1) slots whose throughput is known, and whose number of slots
+// Returns the nearest window with fewer (step -1) or more (step 1) slots than `to` whose throughput is known, and whose number of slots
 // differs enough for a comparison (GAIN_SLOTS); or NULL.
 static const struct controller_window *known_window(const struct controller *controller, const struct controller_window *to, int step) {
 	for (int level = (int)level_of(to->slots); level >= 0 && level < CONTROLLER_LEVELS; level += step) {
@@ -129,13 +129,13 @@ static unsigned judge(struct controller *controller, const struct controller_obs
 	window_begin(controller, observation->now);
 	const struct controller_window *more = known_window(controller, &window, 1);
 	if (more && has_gained(&window, more)) {
-		controller->ceiling_end = observation->now; // the slots that were taken away had brought enough after all: they may come back
+		controller->ceiling_end = observation->now; // more slots had brought enough throughput after all: they may come back
 	}
 	const struct controller_window *fewer = known_window(controller, &window, -1);
 	if (fewer) {
 		return has_gained(fewer, &window) ? 0 : (unsigned)(fewer->slots + 0.5);
 	}
-	// If jobs take much longer than the first ones took: go back to as many slots as would do the same work at the speed of the first ones.
+	// If jobs take much longer than the first jobs took, returns about as many slots as would do the same work at the speed of the first jobs.
 	return window.gain < GAIN_LEAST * window.slots ? (unsigned)(window.gain * 1.25) + 1 : 0;
 }
 

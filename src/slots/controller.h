@@ -9,8 +9,8 @@
 // second number also falls again when jobs that slept begin to compute. A job that waits for a disk counts as busy: more such
 // jobs would only wait longer.
 //
-// The throughput shows what the states of jobs cannot (a lock, a server that is slow because it has many clients): if twice the
-// slots bring no more, the controller takes the second half away, and does not try it again for a while.
+// The throughput shows what the states of jobs cannot (a lock, a server that is slow because it has many clients): if more slots bring
+// hardly more throughput, the controller takes these slots away, and does not try them again for a while.
 
 #pragma once
 
@@ -38,10 +38,10 @@ struct controller_observation {
 	double sampled;         // slots whose jobs were sampled
 	double busy;            // processes of these jobs that ran, could run or waited for a disk; see activity_sample()
 	struct pressure_observation pressure;
-	uint64_t ended;         // jobs that have ended; the next two are sums over these
+	uint64_t ended;         // number of jobs that have ended; wall_ns (their run times) and work_ns are sums over these jobs
 	double wall_ns;
 	double work_ns;         // sum of controller_work()
-	uint64_t cost_ns;       // processor time that the sample has taken: the next sample is so late that sampling takes a hundredth of a processor
+	uint64_t cost_ns;       // processor time of the sample; the next sample is so late that sampling takes at most a hundredth of a processor
 };
 
 // The throughput in a time in which the number of slots hardly changed.
@@ -53,24 +53,24 @@ struct controller_window {
 
 enum { CONTROLLER_LEVELS = 32 };
 
-// Other files read only `slots` and `reason`.
+// Other files use only `slots`, `reason` and `last`.
 struct controller {
 	unsigned least, most;
 	unsigned slots;
 	enum controller_reason reason; // reason of the last change of `slots`
 	uint64_t last;          // time of the last sample
 	uint64_t tick;          // ns from the last sample to the next
-	uint64_t looks_start;   // when the sums in the next two members began
-	double sampled, busy;    // sums of `sampled` and `busy` of the observations since looks_start
-	double wall_mean;       // mean time of the jobs that ended last, ns
+	uint64_t looks_start;   // when the next two sums were last set to 0 or halved
+	double sampled, busy;    // sums of `sampled` and `busy` of the observations
+	double wall_mean;       // mean run time of the jobs that ended last, ns
 	uint64_t brake_after;   // before this time `slots` is not lowered again for memory or a disk
 	uint64_t grow_after;    // before this time `slots` is not raised
-	uint64_t window_start;  // when the sums in the next four members began
-	double work, slot_ns, wall, ended; // sums since window_start
+	uint64_t window_start;  // when the next four sums began
+	double work, slot_ns, wall, ended; // sums of work_ns, of slots taken × ns, of wall_ns and of `ended` of the observations
 	struct controller_window levels[CONTROLLER_LEVELS]; // [n]: the last window with at least 2^n slots, but fewer than 2^(n+1)
 	unsigned ceiling;       // the most slots to which `slots` may be raised now
-	uint64_t ceiling_end;   // when the ceiling rises
-	uint64_t ceiling_ns;    // how long the next ceiling will hold
+	uint64_t ceiling_end;   // from this time on the ceiling may rise
+	uint64_t ceiling_ns;    // how long the next ceiling will hold before it may rise
 };
 
 // Returns the number rounded up, at least 1: of a quota of 1.5 processors one job would waste a part, but two jobs use it all.

@@ -41,7 +41,7 @@ static bool is_end(const char *word, size_t len) {
 	return len == 2 && begins(word, "--");
 }
 
-// Parses "R,W" or "fifo:PATH". make sets both numbers below 0 if it knows that they are not inherited.
+// Parses "R,W" or "fifo:PATH". make sets R and W below 0 if it knows that this process does not inherit the descriptors.
 static void parse_auth(const char *auth, size_t len, struct jobserver_flags *flags) {
 	static const char fifo[] = "fifo:";
 	char *end;
@@ -122,8 +122,8 @@ static int reopen(int fd, int mode) {
 	return open(buf_str(&name), mode | O_NONBLOCK | O_CLOEXEC);
 }
 
-// Checks that `fd` is an end of a pipe: if make has closed the pipe, the number may stand for another file. Returns 0, or an errno of
-// jobserver_connect().
+// Checks that `fd` is an end of a pipe, but not the end that is open with `other_mode`: if make has closed the pipe, the number may stand
+// for another file. Returns 0, or an errno of jobserver_connect().
 static int check_pipe_end(int fd, int other_mode) {
 	struct stat st;
 	int flags = fcntl(fd, F_GETFL);
@@ -133,7 +133,7 @@ static int check_pipe_end(int fd, int other_mode) {
 	return (flags & O_ACCMODE) != other_mode && S_ISFIFO(st.st_mode) ? 0 : EINVAL;
 }
 
-// Opens a FIFO, or a device, which some jobservers have instead; but no regular file, whose bytes would be tokens.
+// Opens a FIFO, or a device, which some jobservers use instead; refuses a regular file, whose bytes would be taken for tokens.
 static int connect_fifo(const char *path, struct jobserver *jobserver) {
 	struct stat st;
 	jobserver->in_fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -192,8 +192,8 @@ static int create_pipe(struct jobserver *jobserver) {
 
 static const char fifo_prefix[] = "fairpar-jobserver-";
 
-// Whether the file is a FIFO of this user that nobody has open to read (fifo(7): ENXIO). Then it was left behind by a fairpar that
-// was killed: one that runs has its own FIFO open.
+// Returns whether the file is a FIFO of this user that no process has open for reading (fifo(7): ENXIO). A fairpar that was killed has left
+// such a FIFO behind: a fairpar that runs has its own FIFO open.
 static bool is_left_over(int dir_fd, const char *name) {
 	struct stat st;
 	if (strncmp(name, fifo_prefix, sizeof(fifo_prefix) - 1) != 0 || fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0

@@ -32,9 +32,9 @@ void jobserver_flags_fini(struct jobserver_flags *flags);
 // the value names; with none if `auth` is NULL. The caller frees it.
 char *jobserver_set_flags(const char *makeflags, const char *auth);
 
-// An open jobserver. Each process counts its own tokens.
+// An open jobserver. The struct does not count tokens: its owner counts those that it has taken.
 struct jobserver {
-	int in_fd, out_fd;       // not blocking; opened anew, as the descriptors from make share their open file descriptions with make and its jobs
+	int in_fd, out_fd;       // to read and to write tokens, without blocking; opened anew, so that the descriptors of make and its jobs still block
 	int job_fds[2];          // for a server with a pipe: the ends that jobs inherit; or -1
 	char *auth;              // for a server: "R,W" or "fifo:PATH", by which jobs find it; owned
 	char *path;              // for a server with a FIFO: its path, owned; or NULL
@@ -44,7 +44,7 @@ struct jobserver {
 // descriptors are not open here, EINVAL if they or the path are no pipe or FIFO, ENOTSUP if this program does not know the form.
 int jobserver_connect(const struct jobserver_flags *flags, struct jobserver *ret_jobserver) FP_NODISCARD;
 
-// Makes a jobserver of that form, without a token. A FIFO is made in `dir`, for this user only; FIFOs there that
+// Makes a jobserver of that form, without tokens. A FIFO is made in `dir`, for this user only; FIFOs there that
 // killed processes of this user have left over are removed. Only job_fds are not close-on-exec. Returns 0, and the
 // caller calls jobserver_close(); or -1 with errno.
 int jobserver_create(enum jobserver_form form, const char *dir, struct jobserver *ret_jobserver) FP_NODISCARD;
@@ -57,5 +57,5 @@ void jobserver_close(struct jobserver *jobserver);
 bool jobserver_take(struct jobserver *jobserver, char *ret_token) FP_NODISCARD;
 void jobserver_put(struct jobserver *jobserver, char token);
 
-// Is there no token, so that somebody may wait for one?
+// Is no token in the pipe or FIFO? Then another client may be waiting for one.
 bool jobserver_is_empty(const struct jobserver *jobserver);

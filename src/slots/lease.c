@@ -19,11 +19,11 @@ enum table_state { RECOVERING, OPEN };
 // A batch. It is kept while it has clients or leases; a named batch is kept longer, until its tag has no effect (fair_has_passed()).
 struct lease_batch {
 	struct list link;           // in the table's list of batches
-	struct fair_queue fair;     // its backlog: the number of leases for which its clients wait
-	struct fair_tag tag;        // its place in virtual time, for fair_add() when it gets a client again
+	struct fair_queue fair;     // the batch in the fair choice: each lease for which a client waits is a waiting item
+	struct fair_tag tag;        // while `refs` is 0: the place of the batch in virtual time, for fair_add() when it gets a client again
 	char *name;                 // its name, or NULL
 	unsigned refs;              // number of clients and leases; 0: the batch takes no turns (fair_remove() was called)
-	struct list waiting;        // clients that want a lease, in the order of their turns
+	struct list waiting;        // clients that wait for a lease, in the order of their turns
 };
 
 struct lease {
@@ -31,12 +31,12 @@ struct lease {
 	struct list own;            // in the holder's list of leases
 	struct lease_id id;
 	uint32_t width;
-	uint64_t granted;
-	struct lease_client *holder; // NULL: the lease was given back, but is still lent
+	uint64_t granted;           // when the lease was granted, or reported by lease_hold()
+	struct lease_client *holder; // NULL: the lease was given back, but slots of it are still lent
 	struct lease *lender;       // the lease out of which this one is lent; NULL: the lease has its own slots, counted in table->taken
-	struct lease_batch *batch;  // the batch that is charged for its slots, or NULL
+	struct lease_batch *batch;  // the batch that is charged for the slots of the lease, or NULL
 	bool lender_unknown;        // while RECOVERING: the lease is lent, and lease_open() looks for its lender
-	struct lease_client *borrower; // the client to which `lent` of its slots are lent; NULL: none are lent
+	struct lease_client *borrower; // the client to which `lent` slots of the lease are lent; NULL: none are lent
 	uint32_t lent;
 	enum {
 		USE_UNKNOWN,            // the lease is not in use: its holder has not called lease_use() yet
@@ -54,9 +54,9 @@ struct lease_client {
 	struct lease_table *table;
 	struct lease_batch *batch;
 	struct lease *lender;       // the lease that the client runs on, or NULL
-	struct lease_id lender_id;
-	uint32_t wanted, width;
-	uint64_t since;             // counts up: the order in which clients began to wait for their next lease
+	struct lease_id lender_id;  // the lease that the client says it runs on; number 0: none
+	uint32_t wanted, width;     // number of leases for which the client waits, and the slots of each
+	uint64_t since;             // table->nwaits when the client began to wait for its next lease: lower for a client that has waited longer
 	uint64_t waits_since;       // the time at which the client began to wait for its next lease
 	bool spare;                 // the client wants spare slots only: it is not in its batch's `waiting`, and gets no turn
 	void *user;
@@ -67,11 +67,11 @@ struct lease_table {
 	struct fair fair;
 	unsigned slots, taken;
 	uint64_t last_number;       // the highest number of a lease so far
-	uint64_t nwaits;            // the highest lease_client.since so far
+	uint64_t nwaits;            // how often clients have begun to wait for a lease
 	struct list clients, batches;
-	struct list leases;         // the lease granted first is in front
+	struct list leases;         // in the order in which the leases were granted or reported
 	struct lease_client *gathering; // the client whose turn it is, while it needs more slots than are free
-	uint64_t gathers_since;
+	uint64_t gathers_since;     // when the turn of `gathering` came
 	uint64_t nonces;            // state of random_next(), which makes the nonces
 };
 
@@ -139,7 +139,7 @@ static bool changes_jobs(const struct lease *lease) {
 	return lease->use == USED_AGAIN || lease->use == ASKED;
 }
 
-// Notes that the job of that nonce runs on the lease now. Clients that run below another job are lent nothing more out of the lease.
+// Notes that the job of that nonce runs on the lease now. From now on nothing is lent out of the lease to clients that run below another job.
 static void begin_job(struct lease *lease, uint64_t nonce) {
 	lease->id.nonce = nonce;
 	list_for_each_entry(&lease->holder->table->clients, struct lease_client, client, link) {
@@ -151,8 +151,8 @@ static void begin_job(struct lease *lease, uint64_t nonce) {
 	}
 }
 
-// Returns a lease with that nonce; if several leases have the nonce, the one that has the number, too (a job that has lent its lease and got another
-// one has kept only its nonce). If no lease has the nonce, returns the lease of that number if any job may run on it; or NULL.
+// Returns a lease with the nonce of `id`; of several such leases, the one that has the number of `id`, too. (The number may be that of another lease:
+// a job that lends its lease and gets another lease keeps only its nonce.) Else returns the lease of that number, if any job may run on it; or NULL.
 static struct lease *lease_of_id(const struct lease_table *table, struct lease_id id) {
 	struct lease *same = NULL, *numbered = NULL;
 	if (id.number == 0) {
@@ -213,7 +213,7 @@ static void lease_lend(struct lease *lender, struct lease *lease) {
 	lender->lent += lease->width;
 }
 
-// Returns the length of the chain of leases from `lease` up, each lent out of the next.
+// Returns how many leases are in the chain that begins with `lease`, and in which each lease is lent out of the next one.
 static unsigned chain_length(const struct lease *lease) {
 	unsigned n = 0;
 	for (; lease; lease = lease->lender) {
@@ -229,8 +229,8 @@ static const struct lease *root_of(const struct lease *lease) {
 	return lease;
 }
 
-// Returns how many slots of the lease can be lent to the client now: `width`, or all if the lease has fewer, since more can
-// never become free; 0: none.
+// Returns how many slots of `lender` can be lent to the client now: `width`, or all slots of `lender` if it has fewer than
+// `width`; 0: none can be lent.
 static uint32_t lendable(const struct lease *lender, const struct lease_client *client, uint32_t width) {
 	if (!lender || lender->withheld || (lender->borrower && lender->borrower != client) || chain_length(lender) >= LEASE_DEPTH) {
 		return 0;
@@ -249,8 +249,8 @@ static bool can_be_lent(const struct lease *lender, const struct lease *lease) {
 }
 
 // Called when a lease that was lent out of `lender` was given back. If a client that runs on `lender` has a lease with slots of
-// its own, that lease is lent out of `lender` from now on, and its own slots become free. Else the slots of `lender` that came back
-// would be idle until that client wants more, while other clients wait.
+// its own, that lease is lent out of `lender` from now on, and its own slots become free. Without this the slots of `lender` that came
+// back would be idle until that client wants more leases, while other clients wait.
 static void lend_instead(struct lease_table *table, struct lease *lender, uint64_t now) {
 	list_for_each_entry(&table->leases, struct lease, lease, all) {
 		bool is_beyond = lease->holder && lease->holder->lender == lender && !lease->lender;
@@ -263,7 +263,7 @@ static void lend_instead(struct lease_table *table, struct lease *lender, uint64
 	}
 }
 
-// Frees a lease that has no holder and is not lent, and gives back its slots; then does the same for its lender.
+// Frees a lease if it has no holder and no slots of it are lent, and gives back its slots; then does the same for its lender.
 static void lease_end(struct lease_table *table, struct lease *lease, uint64_t now) {
 	while (lease && !lease->holder && lease->lent == 0) {
 		struct lease *lender = lease->lender;
@@ -288,7 +288,7 @@ static void lease_end(struct lease_table *table, struct lease *lease, uint64_t n
 static void lease_drop(struct lease_table *table, struct lease *lease, uint64_t now) {
 	list_remove(&lease->own);
 	lease->holder = NULL;
-	lease->use = USED_LAST; // no other job comes; while the lease is lent, its last job, or a process that this job left behind, may run
+	lease->use = USED_LAST; // no other job comes; while slots are lent, the last job, or a process that it left behind, may still run
 	lease_end(table, lease, now);
 }
 
@@ -322,7 +322,7 @@ static void charge_held(struct lease_table *table, struct lease *lease, struct l
 	lease_charge(table, lease, batch, now);
 }
 
-// Notes that the client runs on the lease `lender`: the leases that the client wants besides the lent one wait in the batch of the outermost lender.
+// Notes that the client runs on the lease `lender`, and moves the client to the batch that is charged for the outermost lease of the chain.
 static void client_set_lender(struct lease_client *client, struct lease *lender, uint64_t now) {
 	const struct lease *root = root_of(lender);
 	client->lender = lender;
@@ -459,7 +459,7 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 	if (lender) {
 		lease_lend(lender, lease);
 	} else if (client->spare) {
-		table->taken += width; // charged to no batch, as it had no turn
+		table->taken += width; // charged to no batch, as a spare client has no turn
 	} else {
 		lease_charge(table, lease, client->batch, now);
 	}
@@ -480,7 +480,7 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 
 static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
 	list_for_each_entry(&table->clients, struct lease_client, client, link) {
-		// the lender is looked up again: the client's job may have had no lease when the client joined, or have another one since it lent its own
+		// the lender is looked up again: the job above the client may have got its lease, or another lease, after the client joined
 		struct lease *lender = client->lender || client->wanted == 0 ? client->lender : lease_of_id(table, client->lender_id);
 		if (lender != client->lender && lender->holder != client) {
 			uint32_t wanted = client->wanted;
@@ -502,7 +502,7 @@ static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_gra
 	return false;
 }
 
-// Returns the width of the client's next lease: as wanted, but no more slots than can become free while the lease that it runs on is held.
+// Returns the width of the client's next lease: as the client wants, but no more slots than can be free while the lease above the client is held.
 static uint32_t attainable(const struct lease_client *client) {
 	uint32_t slots = client->table->slots, held = client->lender ? root_of(client->lender)->width : 0;
 	uint32_t most = held < slots ? slots - held : 1;
@@ -605,7 +605,7 @@ bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width,
 	return true;
 }
 
-// Does a client wait that could get the slots of the lease if it were taken back?
+// Does a client wait that could get the slots of the lease if the lease were taken back?
 static bool is_missed(const struct lease_table *table, const struct lease *lease) {
 	if (!lease->lender) {
 		return lease_is_contended(table);

@@ -27,7 +27,7 @@ bool pool_dir_is_valid_name(const char *name) {
 
 // ---- the directory ----
 
-// Returns why other users could make files there, or NULL if only the user can.
+// Returns why the directory cannot be used, for example because other users could make files in it; or NULL if it can.
 static const char *why_not_private(const char *dir) {
 	struct stat st;
 	if (lstat(dir, &st) != 0) {
@@ -40,7 +40,7 @@ static const char *why_not_private(const char *dir) {
 	                                     : NULL;
 }
 
-// Notes that the pool is in that directory. Returns false if the path is too long there for a socket.
+// Notes that the pool is in pool_dir->dirs[at]. Returns false if the path of NAME.sock in that directory is too long for a socket.
 static bool set_dir(struct pool_dir *pool_dir, unsigned at) {
 	const size_t room = sizeof(pool_dir->address.sun_path);
 	pool_dir->at = at;
@@ -82,7 +82,7 @@ int pool_dir_open(struct pool_dir *pool_dir, const char *name, struct buf *error
 	return 0;
 }
 
-// ---- the files in it ----
+// ---- the files in the directory ----
 
 static char *path_in(const struct pool_dir *pool_dir, const char *dir, const char *suffix) {
 	struct buf path = BUF_INIT;

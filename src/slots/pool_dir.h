@@ -1,4 +1,4 @@
-// The directory with the pools of a user, which nobody else can enter. For each pool it has NAME.sock, the socket of the server, and
+// The directory of a user's pools, which nobody else can enter. For each pool the directory has NAME.sock, the socket of the server, and
 // NAME.lock, which the server has locked as long as it lives: the process that starts a server takes the lock, and the server inherits it.
 //
 // There are two such directories, in /run/user/UID and in /tmp, because the first one exists only while the user is logged in. A
@@ -20,20 +20,20 @@ enum { POOL_DIR_SIZE = sizeof(((struct sockaddr_un *)NULL)->sun_path), POOL_NAME
 struct pool_dir {
 	char dirs[2][POOL_DIR_SIZE]; // "": the directory is not there, or cannot be used; if is_given, there is only the first one
 	bool is_given;           // $FAIRPAR_POOL_DIR names another directory than the usual two
-	unsigned at;             // index in `dirs` of the directory of the pool, as far as is known
+	unsigned at;             // index in `dirs` of the directory that is used for this pool
 	char name[POOL_NAME_SIZE];
-	struct sockaddr_un address;
+	struct sockaddr_un address; // of NAME.sock in that directory
 };
 
-// Whether a pool may have that name: at most 64 letters, digits, '.', '_' and '-', and not a dot in front.
+// Whether a pool may have that name: 1 to 64 letters, digits, '.', '_' and '-', of which the first is not '.'.
 bool pool_dir_is_valid_name(const char *name);
 
 static inline const char *pool_dir_path(const struct pool_dir *pool_dir) {
 	return pool_dir->dirs[pool_dir->at];
 }
 
-// Finds the directories, and makes the first of them if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that
-// is there and the user's alone, else /tmp/fairpar-UID. Refuses a directory that is a link, somebody else's, or open to others.
+// Finds the directories, and makes the first of them if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if /run/user/UID
+// is there and only the user can enter it, else /tmp/fairpar-UID. Refuses a directory that is a link, somebody else's, or open to others.
 // `name`: a valid name, or one with a prefix such as "run+". Returns 0, or -1 with a whole message in *error, and errno:
 // EPERM if the directory was refused, else why it cannot be made. Nothing is to be freed.
 int pool_dir_open(struct pool_dir *pool_dir, const char *name, struct buf *error) FP_NODISCARD;
@@ -42,15 +42,15 @@ int pool_dir_open(struct pool_dir *pool_dir, const char *name, struct buf *error
 // another process has the lock, or has just removed the file.
 int pool_dir_lock(const struct pool_dir *pool_dir) FP_NODISCARD;
 
-// Locks NAME.lock in all directories that are there: so a server in one directory keeps processes from starting one in the other. Returns 0
-// with the descriptors (-1 for a directory that is not there), or -1 with errno as pool_dir_lock().
+// Locks NAME.lock in all directories that are there: so while a server runs in one directory, no process starts a server in the other. Returns
+// 0 with the descriptors (-1 for a directory that is not there), or -1 with errno as pool_dir_lock().
 int pool_dir_lock_all(const struct pool_dir *pool_dir, int ret_fds[2]) FP_NODISCARD;
 
 // The path of NAME.SUFFIX, for the caller to free.
 char *pool_dir_file(const struct pool_dir *pool_dir, const char *suffix);
 
-// Removes NAME.lock, if that is still the file that `fd` (from pool_dir_lock()) has locked. Closing `fd` gives the lock up. A
-// process that has opened the file before, and locks it afterwards, sees that the file has no name any more.
+// Removes NAME.lock, if NAME.lock is still the file that `fd` (from pool_dir_lock()) has locked. Closing `fd` gives the lock up. A
+// process that has opened the file before its removal, and locks it later, sees that the file has no name any more.
 void pool_dir_remove_lock(const struct pool_dir *pool_dir, int fd);
 
 // Has a process locked NAME.lock? Makes no file.
@@ -71,13 +71,13 @@ static inline bool pool_dir_is_deserted(int error) {
 	return error == ENOENT || error == ECONNREFUSED;
 }
 
-// Is the socket's file still the one that `own` describes?
+// Is NAME.sock still the file that `own` describes?
 struct stat;
 bool pool_dir_is_own(const struct pool_dir *pool_dir, const struct stat *own);
 
-// The socket of a run that is named in $FAIRPAR_SOCK: the path of a file, or "@" and a name. The run also listens in the
-// abstract namespace (unix(7)), on that name without the first byte: processes that do not see the file find the run there,
-// while processes in another network namespace see only the file. Both return the descriptor, or -1 with errno.
+// For the socket of a run. `name`, as in $FAIRPAR_SOCK: the path of its file, or "@" and a name. abstract_listen() listens in the abstract
+// namespace (unix(7)), on `name` without the first byte: there processes find the run that do not see the file. Processes in another network
+// namespace see only the file. socket_connect() tries the file, then the abstract namespace. Both return the descriptor, or -1 with errno.
 int abstract_listen(const char *name) FP_NODISCARD;
 int socket_connect(const char *name) FP_NODISCARD;
 

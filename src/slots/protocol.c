@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { TEXT_INLINE = 64 * 1024 }; // the most bytes of text that a frame itself has: the kernel has room for so many (net.core.wmem_default)
+enum { TEXT_INLINE = 64 * 1024 }; // the most bytes of text in the frame itself: the kernel has room for so many (net.core.wmem_default)
 
 // Room for one descriptor that comes with a frame. The kernel closes further ones.
 union fd_room {
@@ -33,7 +33,7 @@ bool frame_next(const struct buf *queue, size_t *at, struct frame *ret_frame, co
 	return true;
 }
 
-// Sends a frame with the `len` bytes of text that stand in the frame itself, and the descriptor `fd`, or -1.
+// Sends a frame, and behind it in the same packet `len` bytes of text; and the descriptor `fd`, or -1.
 static int put(int socket, const struct frame *frame, const void *text, size_t len, int fd) {
 	union fd_room control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
 	struct iovec parts[] = {{(void *)(uintptr_t)frame, sizeof(*frame)}, {(void *)(uintptr_t)text, len}};
@@ -70,7 +70,7 @@ bool frames_flush(int socket, struct buf *queue) {
 	return queue->len == 0 || errno == EAGAIN;
 }
 
-// Appends a text that has come in a file.
+// Appends a text of `len` bytes, which has come in the file `fd`. Returns false if it cannot be read.
 static bool take_text(struct buf *queue, int fd, size_t len) {
 	bool is_read = fd >= 0 && len <= PROTOCOL_TEXT_MAX && pread_all(fd, buf_reserve(queue, len), len, 0) == len;
 	queue->len += is_read ? len : 0;

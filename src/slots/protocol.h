@@ -1,15 +1,15 @@
 // What a client and the slot server of a pool say to each other: frames on a socket between processes of one user on one machine. The
 // socket is of type SOCK_SEQPACKET: the kernel keeps frames apart, and a descriptor arrives with the frame that it was sent with.
 //
-// A frame is a header and `len` bytes of text. Numbers are in the order of the machine. HELLO, WELCOME and REFUSED stay as they are in all
-// versions, so that programs of two versions can say that they do not fit together. (Up to version 4 the socket was a stream.)
+// A frame is a header (with integers a, b, c in the machine's byte order) and a text. Below, "number" is that of a lease. HELLO, WELCOME and REFUSED
+// are the same in all versions, so that programs of two versions can say that they do not fit together. (Up to version 4 the socket was a stream.)
 //
 //   client -> server                                          server -> client
 //   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool, their bounds b and c: equal if a is
 //                                                                     fixed; b 0: not known
 //   HOLDS    a struct hold for each lease that is in use       REFUSED  why, as text; the connection ends
 //   WANT     a more leases, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
-//   USE      a number, b nonce of the job, c: it is the last   REVOKED  a number: it was not used
+//   USE      a number, b nonce of the job, c: the last job     REVOKED  a number: the lease was not used
 //   PROCESS  a number, b pid: a pidfd comes with it            LAST     a number: no other job is to follow; USE is the answer
 //   RELEASE  a number; b, c: as a, b of WANT, or c 0: no WANT  STATE    a: does anybody wait, b: lease_spare_limit()
 //   STATUS   a STATUS_RANK: RANK is wanted, not REPORT                  c: slots of the pool, and STATE_REASON()
@@ -68,8 +68,8 @@ struct hold {
 // What a client sees of the jobs on its leases. See struct controller_observation.
 struct observation {
 	uint64_t sampled, busy;  // as in struct controller_observation, in thousandths
-	uint64_t since_ns;      // ns since the last OBSERVED, or since the start; `ended`, `wall_ns` and `work_ns` are of that time
-	uint64_t ended, wall_ns, work_ns;
+	uint64_t since_ns;      // ns since the client last sent OBSERVED, or since its start; in this time the next three were counted
+	uint64_t ended, wall_ns, work_ns; // as in struct controller_observation
 	uint64_t cost_ns;       // processor time that the sample has taken
 	uint64_t held_up;       // not 0: the client's items wait for something other than a slot, so more slots would not help
 };
@@ -88,6 +88,6 @@ bool frames_flush(int socket, struct buf *queue) FP_NODISCARD;
 
 enum frame_result { FRAME_NONE, FRAME_READY, FRAME_END };
 
-// Appends the frame that has come to the queue; *ret_fd: the descriptor that came with it, the caller's from now on, or -1. FRAME_NONE:
-// none has come. FRAME_END: the other end has gone, or does not speak the protocol.
+// Appends the next frame that has come to the queue; *ret_fd: the descriptor that came with the frame, the caller's from now on, or -1.
+// FRAME_NONE: no frame has come. FRAME_END: the other end has gone, or does not speak the protocol.
 enum frame_result frame_receive(int socket, struct buf *queue, int *ret_fd) FP_NODISCARD;

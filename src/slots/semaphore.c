@@ -1,10 +1,10 @@
 // Counting semaphores with a name: FIFOs that the kernel closes and unlocks when their owners end.
 //
-// A process reads or changes a semaphore's directory only while it briefly locks the directory of all semaphores. A semaphore's directory has:
+// A process reads or changes a semaphore's directory only while it briefly locks the directory of all semaphores. A semaphore's directory has files:
 //
-//	wN      of a process that waits in the queue, with number N
-//	hN      of a process that holds the semaphore; N is the number with which it waited
-//	xN      of a process that waits until all processes of lower numbers have given the semaphore back (semaphore_wait())
+//	wN      belongs to a process that waits in the queue, with number N
+//	hN      belongs to a process that holds the semaphore; N is the number with which it waited
+//	xN      belongs to a process that waits until all processes of lower numbers have given the semaphore back (semaphore_wait())
 //
 // The owner of a file has it open for reading and writing, and locked. A file that is not locked was left by a process
 // that was killed; the first process that sees it unlinks it. On the last close the kernel gives up the lock before it tells
@@ -38,10 +38,10 @@ struct semaphore {
 	int dir_fd;              // the semaphore's directory while that of all semaphores is locked, else -1
 	int fd;                  // descriptor of this process's file, or -1
 	char kind;               // kind of this process's file: the first letter of its name
-	unsigned number;
+	unsigned number;         // number in the name of this process's file
 };
 
-// A file whose owner is another process and lives.
+// A file whose owner is another process, which lives.
 struct other {
 	unsigned number;
 	char kind;
@@ -51,7 +51,7 @@ struct other {
 struct others {
 	struct other *at;
 	size_t n, cap;
-	unsigned last;           // the greatest number that any file has, 0: none
+	unsigned last;           // the greatest number in the name of any file; 0: there is no file
 };
 
 static int fail(const struct semaphore *s, struct buf *error, const char *what) {
@@ -62,7 +62,7 @@ static int fail(const struct semaphore *s, struct buf *error, const char *what) 
 
 // ---- the directory ----
 
-// Enters a directory of this user, and makes it if it is missing. `others`: mode bits of other users that it must not have.
+// Enters the directory `name` below s->parent_fd, and makes it if it is missing. `others`: mode bits for other users that it must not have.
 static int enter(struct semaphore *s, const char *name, mode_t others, struct buf *error) {
 	buf_printf(&s->path, "/%s", name);
 	bool is_there = mkdirat(s->parent_fd, name, 0700) == 0 || errno == EEXIST;
@@ -84,8 +84,8 @@ static int enter(struct semaphore *s, const char *name, mode_t others, struct bu
 	return 0;
 }
 
-// Returns whether the home directory is missing (a system user's) or cannot be written. A cause that may pass, such as a full disk, does
-// not count: it is no reason to meet in another directory.
+// Returns whether the home directory is missing (as that of a system user may be) or cannot be written. A cause that may pass, such as a full
+// disk, does not count: the user's other processes may already use the semaphores in the home directory.
 static bool is_shut(const char *home) {
 	static const char *const below[] = {"/.cache", "/fairpar", "/sem"};
 	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
@@ -308,10 +308,10 @@ static int line_up(struct semaphore *s, char kind, unsigned last, struct buf *er
 	return make_file(s, kind, last + 1, error);
 }
 
-// Keeps in `others` only the processes that this process waits for. If it is WATCHING: all that came before. If it is in the queue: the process just
-// in front of it, so that only one process wakes when one leaves; or, if it is first, the holders. Returns whether no process is in front of it.
+// Keeps in `others` only those for which this process waits. If this process is WATCHING: all that came before it. If it is WAITING in the queue: the
+// process just in front of it, so that only one process wakes when one leaves; or the holders, if no process is in front. Returns whether none is.
 static bool keep_awaited(const struct semaphore *s, struct others *others) {
-	unsigned ahead = 0; // the number of the process just in front; 0: none
+	unsigned ahead = 0; // the number of the process just in front in the queue; 0: there is none
 	for (size_t i = 0; i < others->n && s->kind == WAITING; ++i) {
 		const struct other *other = &others->at[i];
 		ahead = other->kind == WAITING && other->number < s->number && other->number > ahead ? other->number : ahead;
@@ -331,8 +331,8 @@ static bool keep_awaited(const struct semaphore *s, struct others *others) {
 	return ahead == 0;
 }
 
-// Gets in line, unless this process is there already, and waits until it is first and fewer than `limit` others are left to wait for. The
-// semaphore is locked then.
+// Gets in line, unless this process is in line already, and waits until it is first and has fewer than `limit` others to wait for. Returns
+// SEMAPHORE_DONE with the semaphore locked; or as sleep_unlocked().
 static enum semaphore_result await(struct semaphore *s, char kind, unsigned limit, uint64_t deadline, struct buf *error) {
 	enum semaphore_result result = SEMAPHORE_DONE;
 	for (bool done = false; result == SEMAPHORE_DONE && !done;) {

@@ -1,9 +1,9 @@
 // Counting semaphores with a name, between independent processes of one user on one machine.
 //
 // Each process that holds the semaphore or waits for it has a FIFO of its own in the semaphore's directory, open and locked by
-// flock(2). The kernel closes and unlocks it when the process ends, however that ends: so the place of a dead holder is free at
+// flock(2). The kernel closes and unlocks the FIFO when the process ends, however it ends: so the place of a dead holder is free at
 // once, and nothing needs to be cleaned up. Processes that wait poll the other ends of these FIFOs, so none sleeps for a
-// fixed time. They are served in the order in which they came.
+// fixed time. Waiting processes are served in the order in which they came.
 //
 // The directory is ~/.cache/fairpar/sem/NAME, where a login session and a cron job meet; or, if there is no $HOME or it cannot be
 // written, sem/NAME in the directory of the pools (pool_dir.h).

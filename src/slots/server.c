@@ -1,4 +1,4 @@
-// The slot server of a pool: sockets, time, and its own life. What it decides is in session.c and lease.c.
+// The slot server of a pool: its sockets, its files, its start and its end. What the server decides is in session.c and lease.c.
 
 #include "slots/client.h"
 
@@ -28,7 +28,7 @@
 #define IDLE (5 * NS_PER_S) // the server ends when it has had no client for this long
 #define RENEW_PAUSE (200 * NS_PER_MS) // pause before a removed socket is made again: a user may be removing its directory just now
 
-// What the lock file says.
+// What the file NAME.lock says.
 struct life {
 	uint64_t epoch;
 	uint64_t clients;          // how many clients may hold leases; if there are any, the next server waits until they have reported their leases
@@ -38,11 +38,11 @@ struct life {
 struct server {
 	struct pool_dir pool_dir;
 	struct stat own;           // the socket's file as it was when this server made it
-	int watch_fd;              // inotify(7): readable when something was done to that file; or -1
-	uint64_t renew_at;         // when to make that file anew, because it was removed; or TIME_NEVER
+	int watch_fd;              // inotify(7): readable when something was done to the socket's file; or -1
+	uint64_t renew_at;         // when to make the socket's file anew, because it was removed; or TIME_NEVER
 	int lock_fd;
 	struct sessions sessions;
-	struct life life;
+	struct life life;          // what NAME.lock is to say
 	struct machine machine;    // what is observed of the machine, if the number of slots is not fixed
 	struct connections connections;
 	struct polls polls;
@@ -61,7 +61,7 @@ static uint64_t clients_told(const struct server *server) {
 	return server->sessions.n + server->sessions.recovering;
 }
 
-// Writes the lock file. If the write fails, the next server may wait a second longer, no more.
+// Writes NAME.lock. Errors are ignored: at worst the next server grants slots before clients have reported the leases that they hold.
 static void write_life(struct server *server) {
 	server->life.clients = clients_told(server);
 	(void)!pwrite(server->lock_fd, &server->life, sizeof(server->life), 0);
@@ -85,7 +85,7 @@ static struct lease_id named_lease(void *arg, int pid) {
 // Remembers which file the server's socket is, and watches this file.
 static bool watch_socket(struct server *server) {
 	const char *path = server->pool_dir.address.sun_path;
-	(void)!inotify_add_watch(server->watch_fd, path, IN_ATTRIB | IN_MOVE_SELF); // if it fails, the next round of the loop sees that the file has gone
+	(void)!inotify_add_watch(server->watch_fd, path, IN_ATTRIB | IN_MOVE_SELF); // if this fails, the next round of the loop sees that the file has gone
 	return lstat(path, &server->own) == 0;
 }
 
@@ -176,8 +176,8 @@ static bool renew_files(struct server *server) {
 	return true;
 }
 
-// Checks the socket's file, and makes it anew if it was removed: without it a client that does not see the abstract namespace
-// would start another server, or wait until this one gives its lock up. Returns false when the server is to end.
+// Checks the socket's file, and makes the file anew if it was removed: without the file a client that does not see the abstract namespace
+// would start another server, or wait until this server gives its lock up. Returns false when the server is to end.
 static bool keep_files(struct server *server, uint64_t now) {
 	char events[1024];
 	while (read(server->watch_fd, events, sizeof(events)) > 0) {
@@ -187,7 +187,7 @@ static bool keep_files(struct server *server, uint64_t now) {
 		return true;
 	}
 	if (server->sessions.n == 0 || access(server->pool_dir.address.sun_path, F_OK) == 0) {
-		return false; // there are no clients, or they go over to the server that made the new file, and report their leases to it
+		return false; // there are no clients; or another server has made a new file, and the clients will report their leases to that server
 	}
 	bool is_due = now >= server->renew_at;
 	server->renew_at = is_due ? TIME_NEVER : time_earlier(server->renew_at, now + RENEW_PAUSE);
@@ -196,7 +196,7 @@ static bool keep_files(struct server *server, uint64_t now) {
 
 // ---- the loop ----
 
-// One round: waits, reads what clients say, does what follows, and sends answers. Returns false when the server is to end.
+// One round: waits until *deadline at most, reads what clients say, does what follows, sends answers. Returns false when the server is to end.
 static bool run_once(struct server *server, uint64_t *deadline) {
 	uint64_t now = boot_ns();
 	server->polls.n = 0;

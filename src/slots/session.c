@@ -17,7 +17,7 @@ enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256, TEXT_MAX = 64 * 102
 enum { DEPTH_MAX = 1000 }; // the most ancestors that are looked at: as pids are used again, parents may seem to make a circle
 enum { OUTPUT_QUIET = 4096 }; // a client with more unread bytes than this gets no STATE until it reads again
 
-// Lets the controller find the number of slots from now on, beginning with `slots`.
+// Lets the controller find the number of slots from now on, beginning with `slots` slots, cut to the bounds.
 static void begin_control(struct sessions *sessions, unsigned slots, uint64_t now) {
 	const struct slots_bounds *bounds = &sessions->config.bounds;
 	controller_init(&sessions->controller, bounds->least, bounds->most, slots, now);
@@ -54,7 +54,7 @@ void sessions_announce(struct sessions *sessions, unsigned slots, enum controlle
 }
 
 static void session_free(struct session *session, uint64_t now) {
-	if (session->all->revoking == session) { // the client has gone meanwhile
+	if (session->all->revoking == session) { // the client has gone after it was told that a lease is taken back
 		session->all->revoking = NULL;
 	}
 	if (session->client) {
@@ -111,7 +111,7 @@ static bool refuse(struct session *session, const char *why) {
 }
 
 // Returns the session of the nearest process above this session's client that has a lease on which a job may run, or NULL. *ret_child:
-// the child of the process found that is the client or an ancestor of it. Nothing is found above a process whose parent has ended.
+// that child of the found process which is this client or an ancestor of it. Nothing is found above a process whose parent has ended.
 static const struct session *find_above(const struct session *session, int *ret_child) {
 	const struct sessions *all = session->all;
 	uint64_t start;
@@ -130,8 +130,8 @@ static const struct session *find_above(const struct session *session, int *ret_
 	return NULL;
 }
 
-// Finds the lease of a client whose own environment names none, which else could wait for the slot of its own job. Returns the lease that the
-// environment of a process between this client and the client above names; or, if there is none, any lease of the client above; or number 0.
+// Finds the lease that a client runs on, if its environment names none: without that lease a client could wait for the slot of its own job. Returns
+// the lease that is named by the environment of a process between this client and the client above; else a lease of the client above; or number 0.
 static struct lease_id find_lost_lease(const struct session *session) {
 	const struct sessions *all = session->all;
 	struct lease_stat stat;
@@ -377,8 +377,8 @@ static bool has_process(void *arg, uint64_t number) {
 bool session_close(struct session *session, uint64_t now) {
 	session->closed = true;
 	fd_close(&session->fd);
-	buf_reset(&session->out); // nobody reads it
-	if (session->all->revoking == session) { // nothing is sent to it any more
+	buf_reset(&session->out); // nobody will read these frames
+	if (session->all->revoking == session) { // nothing is sent to this client any more
 		session->all->revoking = NULL;
 	}
 	end_asking(session);
@@ -406,7 +406,7 @@ static void end_recovery(struct sessions *sessions, bool quiet, uint64_t now) {
 		}
 		lease_open(sessions->table, now);
 		lease_stat(sessions->table, &stat);
-		if (finds_slots(sessions) && stat.taken > sessions->controller.slots) { // about as many slots as the last server found
+		if (finds_slots(sessions) && stat.taken > sessions->controller.slots) { // begins with about as many slots as the last server found
 			begin_control(sessions, stat.taken, now);
 		}
 	}
@@ -427,8 +427,8 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 		return;
 	}
 	list_for_each_entry(&sessions->list, struct session, session, link) {
-		// only that part of each count is used which belongs to the time since the last sample. A client may see only some of its jobs; these stand
-		// for all of them
+		// a client may have counted for longer than since the last sample: then only this part of its counts is used. A client may see only some of
+		// its jobs: these stand for all its jobs
 		const struct observation *observation = &session->observation;
 		uint64_t elapsed = now - sessions->controller.last;
 		double slots = session->client ? lease_working(session->client) : 0;
@@ -456,13 +456,13 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 	lease_set_slots(sessions->table, sessions->controller.slots);
 }
 
-// Begins a sample that is due; or, if clients begin to wait again, the pause before the next sample. Returns when to call this again.
+// Begins a sample if that is due; ends the sampling if no client waits; begins it again when a client waits. Returns when to call this again.
 static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 	if (!finds_slots(sessions)) {
 		return TIME_NEVER;
 	}
 	bool awaited = lease_is_awaited(sessions->table);
-	if (sessions->sampling == SAMPLING_IDLE && awaited) { // what was measured before is of no use any more
+	if (sessions->sampling == SAMPLING_IDLE && awaited) { // what was measured of the machine before is of no use any more
 		struct controller_observation ignored = {.now = now};
 		sessions->observe_machine(sessions->arg, &ignored);
 		sessions->sampling = SAMPLING_WAITS;
@@ -488,8 +488,8 @@ static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 
 // ---- a step: takes leases back, grants leases, and tells the clients ----
 
-// Takes an unused lease back, in two steps: one call queues a frame that tells the client. The next call takes the lease back, once that frame was
-// sent and all that the client had said was read. See lease_revoke(). Returns when to call it again.
+// Takes an unused lease back, in two calls: the first call queues a frame that tells the client. The next call, after that frame was sent and all
+// that the client had said was read, takes the lease back. See lease_revoke(). Returns when to call take_back() again.
 static uint64_t take_back(struct sessions *sessions, uint64_t now) {
 	struct lease_client *holder;
 	if (sessions->revoking) {

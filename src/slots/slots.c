@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 enum {
-	// A running job holds two pipes, a pidfd and two spools that may have gone to disk; its start takes as many again
-	// for a moment, from the reserve, because many jobs seldom start in the same instant.
+	// A running job holds two pipes, a pidfd and two spools that may have gone to disk; while a job starts, it needs as many
+	// again, which come from the reserve, because many jobs seldom start in the same instant.
 	FDS_PER_JOB = 6,
 	FDS_RESERVED = 24,
 	// Beyond this number the threads and processes are the limit (32768 pids on small systems, two for each job with a shell).
@@ -39,7 +39,7 @@ static unsigned affinity_cpus(void) {
 	return online > 0 ? (unsigned)online : 1;
 }
 
-// Reads one or two numbers from a file. Returns how many numbers were read: 0 for "max", and for a missing file.
+// Reads one or two numbers from a file. Returns how many numbers were read: 0 if the file begins with "max" or is missing.
 static int read_numbers(const char *dir, const char *path, long long *ret_first, long long *ret_second) {
 	FP_CLEANUP(buf_fini) struct buf text;
 	return sscanf(proc_read_below(dir, path, &text), "%lld %lld", ret_first, ret_second);

@@ -42,14 +42,14 @@ int slots_auto_parse(const char *option, const char *text, unsigned most, struct
 // parallel: with 0 any load would be too high. Returns 0, or -1 with *ret_error, a whole message (caller frees).
 int load_parse(const char *text, double *ret_load, char **ret_error) FP_NODISCARD;
 
-// The value of an option that may name a file; changes of this file count during the run.
+// An option's value that may be the name of a file: for an option that follows changes of the file during the run.
 struct slots_watch {
 	const char *path;  // borrowed; NULL: the value names no file
-	struct stat seen;
+	struct stat seen;  // the file's state at the last look
 };
 
-// Looks whether the value names a file, and notes the file's state. To be called before the file is read, so
-// that no change after that is missed.
+// Finds out whether the value `text` names a file, and notes the file's state. To be called before the file is read, so
+// that no change after the call is missed.
 void slots_watch_open(struct slots_watch *watch, const char *text);
 
 // True if the file has changed since the last look. One system call; none if the value names no file. A file that is missing
@@ -61,14 +61,14 @@ bool slots_watch_changed(struct slots_watch *watch);
 struct machine {
 	const char *root;        // borrowed
 	double cpus;             // the usable processors, as slots_cpus() returns them
-	uint64_t cpus_read;
+	uint64_t cpus_read;      // when `cpus` was read
 	struct pressure pressure;
 };
 
 // Returns what is put before /proc and the mounts found there: "", or, in a build that takes FAIRPAR_FAULT, $FAIRPAR_ROOT.
 const char *machine_root(void);
 
-// Begins to observe; machine_close() frees what it holds. `root` is put before /proc, and borrowed. `now` is in ns, of a clock
+// Begins to observe the machine; machine_close() ends it. `root` (borrowed) is put before /proc. `now` is in ns, of a clock
 // that does not go back.
 void machine_open(struct machine *machine, const char *root, uint64_t now);
 void machine_close(struct machine *machine);

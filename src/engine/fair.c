@@ -1,6 +1,6 @@
 // The fair choice: whose turn is next among queues with weights, priorities and limits.
 //
-// Virtual time. A queue's virtual time is its service so far, divided by its weight, plus an offset; the queue with the lowest goes first. Each tier
+// Virtual time. A queue's virtual time is its service, divided by its weight, plus an offset; the queue with the lowest one goes first. Each tier
 // (the queues of one priority) has a clock V, at which a queue is placed when it begins to want, that is, to have work that it may run.
 //
 //	V advances by each charge, divided by the sum of the weights of all queues that want: as fast as a queue with a fair share.
@@ -8,12 +8,12 @@
 //	While no queue wants, V goes up to the greatest virtual time: no queue waited, so none is in debt.
 //
 // A queue that begins to want (work arrives, it is resumed) is moved up to V if it lies behind: absence earns no credit. A queue that its limit or
-// its rate had held keeps one turn of what it was owed. So new queues are placed ever further on, and however many of them come, a queue that stays
-// gets the share of one queue among those that want. The cost of an item is counted when it is known: a turn for each slot it takes, or slot-time as
-// it passes. The promises and the proof: docs/design.md, "The rule of fairness".
+// its rate had held back keeps one turn of what it was owed. So new queues are placed ever further on, and however many of them come, a queue that
+// stays gets the share of one queue among those that want. An item is charged when its cost is known: a turn for each slot at its pick, or slot-time
+// as it passes. The promises and the proof: docs/design.md, "The rule of fairness".
 //
-// Under time a queue's key is its virtual time plus what its running items are still expected to take, by their median. Otherwise all slots would go
-// to one queue while its running items are not charged yet: a convoy.
+// Under time, queues are compared by their virtual time plus what their running items are still expected to take, by the median. Otherwise all slots
+// would go to one queue while its running items are not charged yet: a convoy.
 //
 // Ties: under time the queue with fewer slots taken per weight goes first, so that a burst at the start spreads; then a queue that was never served,
 // then the queue that was served longest ago, then the queue that was opened first. Under turns nothing depends on when items end.
@@ -21,8 +21,8 @@
 // All tiers below the highest together get a sixteenth of what is charged, as tokens. When the tokens make a whole turn (under time: more than the
 // running items of these tiers are expected to take), the lower tier that was served longest ago is picked.
 //
-// [F1] A queue is in its tier's heap exactly while it can be picked and its virtual time stands still: always under
-//      turns, under time while none of its items run. Enforced by place().
+// [F1] A queue is in its tier's heap BY_VIRT exactly while it can be picked and its virtual time stands still: under turns
+//      it always does, under time while none of the queue's items run. Enforced by place().
 // [F2] A queue is in the list `special` exactly while, under time, it has running items: each pick looks at these queues one by one, and there are
 //      never more of them than slots. Enforced by place().
 // [F3] The heaps have room for all queues of the tier: fair_pick() and fair_done() never allocate. Enforced by tier_join().
@@ -59,7 +59,7 @@ static inline bool entry_before(const struct fair_entry *a, const struct fair_en
 	return a->queue->seq < b->queue->seq;
 }
 
-// These functions are inlined, because each caller passes a constant `by`, and because they are a good part of what a pick costs.
+// The functions of the heap are inlined, because each caller passes a constant `by`, and because they are a good part of what a pick costs.
 
 static FP_INLINE void heap_put(struct fair_heap *heap, int by, size_t at, struct fair_entry entry) {
 	heap->entries[at] = entry;
@@ -216,7 +216,7 @@ static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
 
 // ---- tokens of the lower tiers ----
 
-// Limits the tokens that the lower tiers save: to a turn (under time: an item on each slot), or to 0 while at most one tier has work. Debts stay.
+// Limits the tokens that the lower tiers save: to a turn (under time: the longest median for each slot), or to 0 while at most one tier has work.
 static void tokens_cap(struct fair *fair) {
 	int64_t cap = 0;
 	if (fair->busy_tiers > 1 && !fair->time) {
@@ -234,7 +234,7 @@ static void tokens_cap(struct fair *fair) {
 	}
 }
 
-// Adds to the tokens for `units` of service, of which the lower tiers have got `lower`.
+// Adds a sixteenth of `units`, the service that was charged, to the tokens, and subtracts `lower`, the part of it that the lower tiers have got.
 static void tokens_add(struct fair *fair, uint64_t units, uint64_t lower) {
 	if (fair->busy_tiers > 1 || fair->tokens < 0 || lower > 0) {
 		uint64_t total = fair->tokens_rem + units;
@@ -352,7 +352,7 @@ static void place(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	}
 }
 
-// Takes the queue out of the heap and the list, so that its keys may change; place() follows.
+// Takes the queue out of its heaps and of the list `special`, so that its keys may change; place() puts it back.
 static void unplace(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	struct fair_tier *tier = queue->tier;
 	pass(fair, now);
@@ -372,7 +372,7 @@ static void unplace(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	list_remove(&queue->special);
 }
 
-// Charges the queue, which unplace() has taken out, for `turns`; under time does nothing, as slot-time is charged as it passes.
+// Charges the queue, which unplace() has taken out, for `turns` turns; under time does nothing, as slot-time is charged as it passes.
 static void serve(const struct fair *fair, struct fair_queue *queue, uint64_t turns) {
 	struct fair_tier *tier = queue->tier;
 	if (!fair->time) {
@@ -647,7 +647,7 @@ static void tokens_turn(struct fair *fair, const struct fair_tier *tier, uint64_
 	}
 }
 
-// Decides which item a pick takes: if the token has come, an item that takes it, so that exempt items cannot starve such items; else an exempt item.
+// Lets the pick take an exempt item only if no token has come or all items are exempt, so that they cannot starve the others; else takes the token.
 static void take_token(struct fair_queue *queue, uint64_t now) {
 	bool is_early = queue->interval > 0 && before(now, queue->due);
 	queue->picks_exempt = queue->exempt > 0 && (is_early || queue->exempt == queue->backlog);

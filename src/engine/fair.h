@@ -12,8 +12,8 @@
 //
 // A queue may have a rate: a token bucket that holds one token. Each pick takes the token, and until the next token comes the queue is passed over,
 // as if it were at its limit. So picks are evenly spaced, as by nginx's limit_req without burst and Celery's rate_limit; a counter of N in each fixed
-// window of a second would let two bursts of N come within one second. The caller calls fair_release() to make queues eligible again whose token has
-// come. Items may be exempt from the rate (fair_arrive_exempt()): these are picked while the rate holds the queue's other items back.
+// window of a second would let two bursts of N come within one second. The caller calls fair_release() to let those queues be picked again whose
+// token has come. Items may be exempt from the rate (fair_arrive_exempt()): these are picked while the rate holds the queue's other items back.
 //
 // "Under time" means that fair.time is set: slot-time (slots times nanoseconds) is charged instead of turns. The caller may then report what it has
 // measured: fair_learn() sets the median length of a queue's items; from fair_expect() to fair_unexpect() an item's slot-time counts in advance.
@@ -45,7 +45,7 @@ struct fair_job {
 
 // The service that a queue has had, and the items that it has. Only fair.c uses the struct, but all may read the fields that are marked public.
 struct fair_queue {
-	uint64_t virt;           // virtual time at `last`: service / weight + an offset; in FAIR_TURN units per turn, or under time in nanoseconds
+	uint64_t virt;           // virtual time: service / weight + an offset; in FAIR_TURN units per turn; under time in nanoseconds, as of `last`
 	uint64_t rem;            // remainder of the last division by the weight, added before the next division
 	uint64_t served;         // number of the pick that served it last; 0: never
 	uint64_t backlog;        // public: items waiting
@@ -54,7 +54,7 @@ struct fair_queue {
 	uint32_t weight;
 	uint32_t limit;          // the most items that may run at once; 0: no limit
 	uint64_t interval;       // public: the least nanoseconds from a pick to the next, by the queue's rate; 0: no rate
-	uint64_t due;            // public: no pick before this time; 0: the queue has had no rate
+	uint64_t due;            // public: when the next token comes; no item that needs a token is picked before this time; 0: the queue has had no rate
 	uint64_t exempt;         // items of the backlog that neither wait for a token nor take one
 	uint32_t heap_at[3];     // 1 + its place in each heap of the tier; 0: it is not in that heap
 	bool paused;             // fair_pause() has paused it: it is treated as a queue without work
@@ -63,11 +63,11 @@ struct fair_queue {
 	bool at_limit;           // it has items, and only its limit or its rate keeps them from starting
 	struct fair_tier *tier;
 	uint64_t seq;            // order of fair_add()
-	struct list special;     // in tier->special, while each pick has to look at this queue
+	struct list special;     // in tier->special, while each pick has to look at this queue ([F2] in fair.c)
 	uint64_t since;          // the time since which it has wanted a turn and got none
 	uint64_t longest_wait;   // public: the longest time that it wanted a turn and got none
-	// used only under time
-	uint64_t last;           // the time for which `virt` is right
+	// the members below are used only under time
+	uint64_t last;           // the time up to which the running items were charged in `virt`
 	uint64_t median;         // median length of its items (fair_learn()); 0: not known
 	struct fair_job *jobs;   // items that run, from fair_expect() to fair_unexpect()
 };
@@ -89,41 +89,41 @@ struct fair_heap {
 // The queues of one priority. For fair.c and its tests.
 struct fair_tier {
 	struct fair_tier *next;   // the tier with the next lower priority
-	uint64_t neligible;
+	uint64_t neligible;       // how many of its queues can be picked
 	struct fair_heap heaps[HEAPS];
 	uint64_t clock;           // the tier's own virtual time, which comments in fair.c call V
 	uint64_t rem;             // remainder of the last division of the clock, added before the next division
 	uint64_t wanting;         // sum of the weights of the queues that want a turn
 	uint64_t greatest;        // the greatest virtual time that a queue of the tier has had so far
-	uint64_t served;          // number of its last pick
-	struct list special;
+	uint64_t served;          // number of the last pick of one of its queues
+	struct list special;      // its queues at which each pick has to look ([F2] in fair.c)
 	int32_t priority;
 	uint8_t number;           // from 1, in order of creation; 0: too many tiers were created before it
-	uint64_t busy;            // under time: slots taken by its items
+	uint64_t busy;            // under time: slots that the running items of its queues take
 	size_t nqueues;
-	// sums over the queues in the heap BY_VIRT, for fair_lag(): of the weights, and of weight * (virtual time - `base`)
+	// for fair_lag(), two sums over the queues in the heap BY_VIRT: `weights` of their weights, `weighted` of weight * (virtual time - `base`)
 	double weights, weighted;
-	uint64_t base;            // the virtual time of the queue that last came into this heap while the heap was empty
+	uint64_t base;            // the virtual time of the queue that last came into the heap BY_VIRT while this heap was empty
 };
 
 struct fair {
 	struct fair_tier *tiers; // by priority, highest first
-	uint64_t npicks;
-	unsigned busy_tiers;     // how many tiers have a queue that fair_pick() could pick
+	uint64_t npicks;         // how many picks there were
+	unsigned busy_tiers;     // how many tiers have a queue that can be picked
 	bool time;               // charges slot-time instead of turns
-	uint8_t ntiers;          // created so far, up to 255
+	uint8_t ntiers;          // how many tiers were created so far; counts up to 255
 	uint32_t tokens_rem;     // remainder of `tokens`, in sixteenths
-	int64_t tokens;          // how much of their sixteenth of the service the tiers below the highest are still owed, in units of `virt`
-	uint64_t last;           // under time: the time for which clocks and tokens are right
-	uint64_t nadded;
-	unsigned slots;          // set by the owner: how many items may run at once. Used only under time
+	int64_t tokens;          // how much of their sixteenth of the service the lower tiers are owed, in units of `virt`; negative: they have had more
+	uint64_t last;           // under time: the time up to which `tokens` and the clocks of the tiers were advanced
+	uint64_t nadded;         // how many calls of fair_add() there were
+	unsigned slots;          // the number of slots, set by the owner; fair.c uses it only under time
 };
 
-// The virtual time of a removed queue that was ahead of its tier's clock. A queue of the same name that is added later begins there, so that a queue
-// gains nothing by leaving and coming back. The caller keeps the tag until fair_has_passed() is true and, if the queue had a rate, `due` has come.
+// What a removed queue leaves to a later queue of its name: its virtual time, if that was ahead of its tier's clock, so that a queue gains nothing by
+// leaving and coming back; and the time of its next token. The caller keeps the tag until fair_has_passed() is true and `due` has come.
 struct fair_tag {
 	uint64_t virt;
-	uint64_t due;            // no pick before this time, if the queue has a rate again
+	uint64_t due;            // when the next token comes, if the later queue has a rate; 0: the queue has had no rate
 	uint8_t tier;            // number of the tier in which `virt` counts; 0: the queue was not ahead
 };
 
@@ -138,7 +138,7 @@ void fair_add(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 // Removes a queue that has nothing waiting or running. Returns the tag for fair_add(), should the queue come back.
 struct fair_tag fair_remove(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
-// True once the tag has no effect any more and may be forgotten: a queue without a tag would begin at the same place or behind it.
+// True once the tag's `virt` has no effect any more: without the tag, a new queue would begin at this virtual time or a greater one.
 bool fair_has_passed(const struct fair *fair, struct fair_tag tag);
 
 // Changes the attributes of the queue; the service that it has had stays. May allocate.
@@ -151,10 +151,10 @@ void fair_set_rate(struct fair *fair, struct fair_queue *queue, uint64_t interva
 // Changes the time of the queue's next token, because an item that was picked before begins only now, or gives its token back unused.
 void fair_set_due(struct fair *fair, struct fair_queue *queue, uint64_t due, uint64_t now);
 
-// Makes those queues eligible again whose token has come by `now`.
+// Lets those queues be picked again whose token has come by `now`.
 void fair_release(struct fair *fair, uint64_t now);
 
-// Returns when the first queue that only its rate keeps from running gets its token; UINT64_MAX if there is no such queue.
+// Returns the earliest time at which a queue gets a token that is all it waits for; UINT64_MAX if no queue waits only for a token.
 uint64_t fair_next_due(const struct fair *fair);
 
 // fair_arrive(): `n` more items wait. fair_withdraw(): `n` fewer items wait, because they were cancelled; items that are exempt from the rate
@@ -165,10 +165,10 @@ void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint
 // One more item waits, and is exempt from the rate.
 void fair_arrive_exempt(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
-// Starts a waiting item of the queue out of turn: charges the queue and counts the item as if fair_pick() had picked the queue.
+// Starts a waiting item of the queue, in turn or out of turn: charges the queue and counts the item as if fair_pick() had picked the queue.
 void fair_take(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
-// Picks the queue whose turn it is, charges it and counts one of its items as running. NULL if none is eligible.
+// Picks the queue whose turn it is, charges it and counts one of its items as running. Returns NULL if no queue can be picked.
 // Takes O(log queues), and under fair time also O(running items).
 struct fair_queue *fair_pick(struct fair *fair, uint64_t now);
 
@@ -178,14 +178,14 @@ struct fair_queue *fair_peek(struct fair *fair, uint64_t now);
 // A filter: returns whether the queue may be taken.
 typedef bool fair_filter_fn(const void *arg, const struct fair_queue *queue);
 
-// Returns the first of the eligible queues for which the filter returns true, for fair_take(); or NULL. A tier is searched only if
+// Returns the first of the queues that can be picked for which the filter returns true, for fair_take(); or NULL. A tier is searched only if
 // no tier of higher priority has such a queue: the tokens of lower tiers do not count. In a tier's heap only FAIR_PEEK_MAX queues are examined.
 struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter, const void *arg, uint64_t now);
 
 // An item that was picked has ended, or lends its slots: frees one slot, and `extra` slots that fair_charge() had added.
 void fair_done(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
-// The queue's items needed some of their slots not at all: frees the slots of `items` items, which were picked at `start`, and `extra` slots of a
+// Items of the queue did not need their slots after all: frees the slots of `items` items that were picked at `start`, and `extra` slots of a
 // fair_charge() that was made at `start`. The queue also gets back what it was charged for these slots.
 void fair_give_back(struct fair *fair, struct fair_queue *queue, uint32_t items, uint32_t extra, uint64_t start, uint64_t now);
 
@@ -197,7 +197,7 @@ void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t turns, ui
 // charged for. Does nothing if turns are charged.
 void fair_correct(struct fair *fair, struct fair_queue *queue, uint32_t slots, int64_t more, uint64_t now);
 
-// An item that has lent its slots, one and `extra`, by fair_done(), uses them again. It is not charged for its turn again.
+// An item that lent its slots by fair_done() uses them again: one slot, and `extra` more. The queue is not charged for another turn.
 void fair_resume(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
 // Sets the median length of the queue's last items, in nanoseconds, as the caller has measured it.

@@ -1,17 +1,17 @@
 // The inside of the pool, shared by the files of this room. pool->lock guards everything here unless a comment says otherwise.
 //
-// Each file calls only files above it in this list:
+// Each file calls only files above it in this list, except for pool_now() (in group.c) and queue_check_removal() (in registry.c):
 //
 //	fair.c      whose turn it is
 //	backfill.c  which items may start before a wide item that waits for its slots
 //	front.c     what goes before the turn of any queue
 //	group.c     which worker is woken or started
 //	queue.c     the items that a queue holds, in memory and on disk
-//	registry.c  queues by name: open, remove, remember
+//	registry.c  opens and removes queues, which it finds by name, and keeps what removed queues leave behind
 //	deferred.c  what is done after the lock is given back
 //	worker.c    what a thread does: finds an item or parks, runs the item, and takes another item while the first one is pending
-//	cancel.c    cancel and shut down
 //	lend.c      items that lend their slots, and items that are brought forward
+//	cancel.c    cancels queued items, and shuts the pool down
 //	pool.c      the other calls of pool.h; its first comment has the design and the invariants [E1] to [E18]
 
 #pragma once
@@ -42,7 +42,7 @@ struct queued_item {
 	uint32_t size;           // bytes of data
 	uint32_t turns;          // turns that its queue is charged for it, at least 1
 	uint32_t width;          // slots it takes, at least 1
-	uint32_t flags;          // enum work_flags
+	uint32_t flags;          // enum work_flags, and ITEM_LAST
 	char data[];
 };
 
@@ -60,7 +60,7 @@ struct extent {
 	size_t begin, end;       // what was not read back yet: the bytes from offset + begin to offset + end
 };
 
-// The local list of a worker for a queue: the items that the worker's running items have submitted to their own queue.
+// The local list of a worker for a queue: the items that running items of the worker have submitted to this, their own queue.
 struct local {
 	struct list items;       // the newest at the end
 	struct list link;        // in queue->locals while `items` is not empty
@@ -76,7 +76,7 @@ struct group {
 	struct worker *reserver; // worker that reserves the free slots for its wide item [E9], or NULL; some items may start before that item [E15]
 	struct list front;       // entries of struct front, the first one first
 	unsigned nthreads;
-	unsigned thread_limit;   // the most threads that there can be, set once a thread could not be started
+	unsigned thread_limit;   // how many threads there were when a further one could not be started; UINT32_MAX before that
 	bool waking;             // a thread was woken or started and has not had the lock since
 	struct runner *idle;     // stack of parked threads, linked by runner.below
 	struct runner *timer;    // parked thread, not in `idle`, that wakes by itself at `timer_due` for a queue with a rate [E14]; or NULL
@@ -91,23 +91,23 @@ struct front {
 	struct list link;        // in group->front
 	struct queue *queue;     // pinned
 	struct worker *worker;   // the worker whose item wants its slots back; NULL: `item` is to start
-	struct queued_item *item;
+	struct queued_item *item; // the item that is to start; NULL if `worker` is set
 };
 
-enum lend_state { KEEPS, LENDS, RETURNS };
+enum lend_state { KEEPS, LENDS, RETURNS }; // an item keeps its slots; lends them; still lends them and wants them back
 
 // A thread of the pool.
 struct runner {
 	struct pool *pool;
 	struct group *group;
 	struct worker *worker;   // the worker for which the thread runs an item, or looks for one; only the thread changes this pointer
-	struct runner *below;    // the next one in the idle stack
+	struct runner *below;    // the next thread in the stack group->idle
 	cond wake;
-	bool woken;
-	bool parked;
-	bool may_start;          // hooks.gate lets the thread start an item, which is not taken yet; only the thread uses the members down to `gated`
+	bool woken;              // another thread has woken this one, which has not had the lock since
+	bool parked;             // it waits in runner_park()
+	bool may_start;          // hooks.gate has let the thread start an item, and it has not taken one yet. Only the thread uses may_start to `gated`
 	bool wants_flush;        // worker_request_flush() was called
-	uint64_t gated;          // for facts.gated: how long hooks.gate let no item start
+	uint64_t gated;          // for facts.gated: nanoseconds for which hooks.gate let no item start
 	thread handle;
 };
 
@@ -129,25 +129,25 @@ struct worker {
 	struct pool *pool;
 	struct group *group;
 	struct runner *runner;   // the thread that works for it; NULL: none
-	struct worker *below;    // the next one in group->spares
+	struct worker *below;    // the next worker in the stack group->spares
 	struct list resumed;     // in group->resumed
 	unsigned index;          // its index in pool->workers
 	void *scratch;           // for the pool's owner (worker_scratch()); only the worker's thread uses it
 	void (*scratch_fini)(void *);
-	// members of the running item; the worker's thread reads them without the lock
-	struct queue *queue;     // NULL: none
+	// the members below are those of the running item; the worker's thread reads them without the lock
+	struct queue *queue;     // the item's queue; NULL: no item runs
 	enum work_state state;
 	bool has_run;            // work_type.run was called; the next call is work_type.resume
 	uint64_t took;           // `ns` of worker_set_took(); TIME_NEVER: it was not called
 	struct queued_item *item; // the running item, or the item of reserved_queue, which waits for its slots
-	unsigned slot;           // number in pool->numbers
+	unsigned slot;           // the item's slot number, which is marked in pool->numbers
 	enum lend_state lending;    // RETURNS: `back` is in group->front
-	struct front back;
+	struct front back;       // the entry of the front by which the item wants its slots back
 	uint64_t expected;       // the median length of its queue's items when the item began; 0: not known
 	uint64_t lent_at, away;  // when the item began to lend its slots; for how many nanoseconds it had no slots before that
 	uint32_t width;          // slots that the item takes, or wants while it waits for them
-	uint32_t extra;          // how many of the item's slots, beyond its first, the queue is charged for in the fair choice
-	uint64_t token_due;      // if the queue has a rate: when the token comes that follows the item's own; 0: the item took no token
+	uint32_t extra;          // how many of the item's slots, beyond the first, are charged to its queue in the fair choice
+	uint64_t token_due;      // when the token comes that follows the one that the item took of its queue's rate; 0: the item took no token
 	struct queue *reserved_queue; // queue of the item that was taken and waits for its slots (`queue` is NULL then); NULL: none
 	unsigned flags;          // flags of the item
 	struct facts facts;
@@ -159,21 +159,21 @@ struct queue {
 	struct pool *pool;
 	struct group *group;
 	struct queue_attrs attrs;
-	void *user;
+	void *user;              // see queue_user()
 	atomic_uint_least64_t user_count; // see queue_user_count()
 	const char *name;
 	uint32_t number;         // index of its name in pool->names
 	struct list link;        // in pool->queues, or pool->zombies
-	struct queue *next_removed; // in deferred.removed
+	struct queue *next_removed; // the next queue in the list deferred.removed; this queue itself: hooks.removed has returned for it
 	uint32_t opens;          // how many calls of pool_queue_open() were not matched by pool_queue_close() yet
 	uint32_t pins;           // how many threads, entries of the front and items without slots keep the queue from being removed
 	bool closed;             // the queue takes no more work from outside
 	bool removed;
-	bool low_armed;
+	bool low_armed;          // hooks.low is to be called when few bytes are queued
 	bool had_last;           // pool_queue_set_last_item() was called
-	uint8_t picks;
+	uint8_t picks;           // counts picks, for HEAD_EVERY; wraps
 	uint32_t widest;         // the greatest width of its items so far; 0: it has had none
-	uint64_t submitted;
+	uint64_t submitted;      // how many items were submitted so far
 	uint64_t limit_left;     // limit_left and limit_why are copied to the members of these names in struct facts
 	int limit_why;
 	unsigned holds;          // how many of its items are between worker_wait_begin() and worker_wait_end(): it is paused meanwhile [E17]
@@ -188,7 +188,7 @@ struct queue {
 	struct list exempt;      // items that are exempt from the rate: fair.exempt of them
 	uint64_t nlocal;         // items in local lists
 	struct list locals;      // local lists that are not empty; thieves begin with the first and move it to the end
-	struct local **local_of; // the workers' local lists, by worker->index; `nlocal_of` entries
+	struct local **local_of; // the workers' local lists for this queue, by worker->index; `nlocal_of` entries, NULL: no list yet
 	unsigned nlocal_of;
 	struct median *lengths;  // lengths of its last items; NULL until one has ended
 	struct front *last;      // its last item, until the item is due and goes to the front [E10]; or NULL
@@ -232,15 +232,15 @@ struct pool {
 
 	struct list queues, zombies; // zombies: removed, but not freed yet
 	uint64_t nqueues;        // queues whose hooks.removed has not returned
-	struct map name_numbers; // from a text in name_texts to its index in `names`
-	struct arena name_texts;
+	struct map name_numbers; // from the name of a queue to its index in `names`
+	struct arena name_texts; // the texts of the names
 	struct name *names;
 	size_t names_cap, nnames;
 	bool has_rates;          // a queue has or had a rate
 
 	struct scratch_file *spill;
 	bool spill_fails;        // the spill file could not be written, and no part of it was freed since
-	struct list spillable;   // queues whose tails may be written
+	struct list spillable;   // queues whose tails may be written to the spill file
 	size_t item_mem;         // bytes of memory for queued items
 	size_t struct_mem;       // bytes of memory for the queues themselves
 	uint64_t spilled;        // bytes of items on disk
@@ -254,15 +254,15 @@ struct pool {
 struct deferred {
 	struct pool *pool;
 	bool any;                // one of the other fields is set
-	struct runner *wake[2];  // by group
-	struct queue *removed;
-	struct queue *low;
-	bool low_all;
+	struct runner *wake[2];  // for each group, the thread to wake; or NULL
+	struct queue *removed;   // queues for hooks.removed, linked by next_removed
+	struct queue *low;       // pinned; the queue for hooks.low, or NULL
+	bool low_all;            // hooks.low(NULL) is to be called
 	bool flush, starving, surplus; // the hooks of these names are to be called
 	struct queue *reserving; // pinned; this and the next two members are for hooks.reserving
 	uint64_t reserving_id;
 	unsigned reserving_width;
-	int close_fd;            // -1: none
+	int close_fd;            // a descriptor to close; -1: none
 	int spill_error, thread_error; // for hooks.trouble
 };
 
@@ -303,7 +303,7 @@ static inline bool group_has_room(const struct group *group, uint32_t width) {
 // Returns the first entry of the front that waits for nothing but slots, or NULL.
 struct front *front_first(const struct group *group);
 
-// Adds an entry to the end of the front, or a queue's last item to its head. The entry's queue is pinned until front_remove().
+// Adds an entry to the end of the front; or to its head, if the entry is a queue's last item. The entry's queue is pinned until front_remove().
 void front_add(struct front *front);
 // As front_add(), with a new entry for the item, which is in no list.
 void front_add_item(struct queue *queue, struct queued_item *item);
@@ -405,7 +405,7 @@ struct queued_item *queue_take_id(struct queue *queue, uint64_t id);
 void queue_take_all(struct queue *queue, struct list *items, struct list *extents, struct list *tail);
 
 // Reads as many whole items as fit in `most` bytes, at least one, and adds them to the end of the list. Returns the number of bytes read. Needs
-// no lock if the extent is the caller's.
+// no lock if no other thread can reach the extent.
 size_t extent_read(struct pool *pool, struct extent *extent, size_t most, struct list *items);
 
 // Frees the extent and its room in the spill file.
@@ -448,8 +448,8 @@ void queue_note_low(struct queue *queue, struct deferred *deferred);
 // Runs the deferred actions; without the lock. They may cause further deferred actions, which are run too.
 void deferred_run(struct deferred *deferred);
 
-// For threads from outside. pool_enter() takes the lock; pool_leave() gives the lock back and runs the deferred actions. FP_CLEANUP() can call it at
-// the end of a block.
+// pool_enter() takes the lock, and returns a struct without deferred actions; pool_leave() gives the lock back, and runs the deferred actions that
+// were noted meanwhile. With FP_CLEANUP(pool_leave) a block ends by this call.
 struct deferred pool_enter(struct pool *pool);
 void pool_leave(struct deferred *deferred);
 

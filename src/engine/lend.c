@@ -56,7 +56,7 @@ bool worker_keeps_slots(struct worker *worker) {
 	return worker->lending == KEEPS;
 }
 
-// ---- waiting for something else than slots ----
+// ---- waiting for something other than slots ----
 
 void worker_wait_begin(struct worker *worker) {
 	FP_CLEANUP(pool_leave) struct deferred deferred = pool_enter(worker->pool);

@@ -1,4 +1,4 @@
-// The pool: named queues that take turns on a fixed number of slots, worked by threads with local lists and stealing.
+// The pool: named queues take turns on slots. Threads run the items of the queues, with local lists and work stealing.
 //
 // One mutex guards everything. A critical section is a few dozen nanoseconds of pointer work, a thousandth of what starting a process takes; only
 // starting a thread, once for each slot, takes longer. What goes beyond memory (waking threads, writing to disk, calling most hooks) is noted as a
@@ -38,7 +38,7 @@
 //      goes to the head of the front [E13], so that the queue is pinned and cannot be removed before it has run. No limit, rate or pause of its queue
 //      keeps it back, and queue_cancel() does not take it.
 // [E12] An item that lends its slots (pool_lend()) keeps its slot number, is counted in group->lending alone, and pins its queue, which is therefore
-//      not removed. It stays charged. If it has a thread [E18], it keeps the thread, so there may be one thread more.
+//      not removed. Its queue does not get back what it was charged. If it has a thread [E18], it keeps the thread, so there may be one thread more.
 // [E13] The front is a line that goes before all queues, first come, first served: items that were brought forward, and items that want their slots
 //      back; a queue's last item [E10] goes to its head. An item that its queue keeps back (by max_parallel, a rate or a pause) is passed over. As
 //      long as the first item that is not passed over lacks slots, all slots that become free are kept for it. If it wants slots back, it gets them
@@ -51,15 +51,15 @@
 //      rate holds the queue's other items.
 // [E15] While the reserver waits for its slots and no entry of the front goes first, items of other queues may start on free slots if they are
 //      expected to end before the reserver has all its slots: now + the median length of the queue's last items <= the time at which enough running
-//      items are expected to have ended, by the medians that their queues had when they began. A queue without a median does not pass; nothing passes
-//      if the reserver needs the end of an item whose queue has no median, or of an overdue item. An item that passes is expected to end no later
-//      than items that the reserver waits for anyway; so passing does not put off the reserver's start, and no stream of short items can starve it.
-//      Whether something may pass changes from no to yes only by what calls group_wake() [E3], or by a token that comes [E14], whose queue may pass
-//      at the next such call. Enforced by backfill_find().
+//      items are expected to have ended, by the medians that their queues had when they began. An item of a queue without a median does not pass;
+//      nothing passes if the reserver needs the end of an item whose queue has no median, or of an overdue item. An item that passes is expected to
+//      end no later than items that the reserver waits for anyway; so passing does not put off the reserver's start, and no stream of short items can
+//      starve it. Whether something may pass changes from no to yes only by events that call group_wake() [E3], or by a token that comes [E14]: its
+//      queue may pass at the next call of group_wake(). Enforced by backfill_find().
 // [E16] The demand is the number of slots that waiting items could use now, beyond the free ones. hooks.starving is called once when the demand rises
 //      above what the receiver of the hook knows, and at no other time; a worker that looks for work does not raise the demand. `demand_known` is the
-//      least result that pool_demand() has returned since the last call of the hook, if below what its caller asked for; DEMAND_ANY if there was
-//      none. Whenever the lock is given back, the demand is at most demand_known, or a wake is in flight, or a thread will look again as in [E3].
+//      least result of pool_demand() since the last call of the hook, counting only results below `most`; DEMAND_ANY if there was no such result.
+//      Whenever the lock is given back, the demand is at most demand_known, or a wake is in flight, or a thread will look again as in [E3].
 //      Enforced: everything that can raise the demand calls group_wake(); note_demand() notes the call and sets DEMAND_ANY in the same critical
 //      section. The receiver calls pool_demand() after the hook's call has begun: the result counts the items that came before, and for items that
 //      come later the hook is called again.
@@ -72,11 +72,11 @@
 //      return and the call change the state under the lock (runner_let_go(), pool_resume()): a call either comes before the return, which then sees
 //      it, or after it. Only runner_take() takes a worker out of the list, so an item is on one thread at most, and is resumed once for all calls so
 //      far. A group with a resumed item and a thread that is parked or may be started is hungry [E3], whatever holds its other items: runner_find()
-//      looks at group->resumed first, and for a resumed item group_wake_thread() heeds neither asker nor reserver. A thread is there in the end:
-//      may_start_thread() allows at least one for each running item that does not lend, and one more for each lending item that has or needs a thread
-//      (threads_away()), even beyond slots that were taken away; with pool_bound_threads() the threads within the bound come back when their items
-//      end or are pending. If only the asker's thread is not away, it leaves hooks.gate for the item, and keeps a permission to start. If only
-//      the reserver's thread can be had, its wide item goes to the front and the thread takes the resumed item, whose slots the wide item may need.
+//      looks at group->resumed first, and for a resumed item group_wake_thread() heeds neither asker nor reserver. A resumed item gets a thread in
+//      the end: may_start_thread() allows at least one thread for each running item that does not lend, and one more for each lending item that has
+//      or needs a thread (threads_away()); with pool_bound_threads() the threads within the bound come back when their items end or are pending. If
+//      all threads but the asker's are away, the asker stops asking hooks.gate and takes the item, but keeps a permission to start. If only the
+//      reserver's thread is left, its wide item goes to the front, and the thread takes the resumed item, whose slots the wide item may need.
 
 #include "engine/internal.h"
 
@@ -210,7 +210,7 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 	enum submit_status status = SUBMIT_CLOSED;
 	struct deferred deferred = pool_enter(pool);
 	bool room = !queue_takes(queue, from) || storage_make_room(pool, need, &deferred);
-	if (queue_takes(queue, from)) { // asked again, as the lock may have been given back
+	if (queue_takes(queue, from)) { // asked again, as storage_make_room() may have given the lock back meanwhile
 		if (!room && !from) {
 			status = SUBMIT_FULL;
 			pool->full_need = need > pool->full_need ? need : pool->full_need;

@@ -19,16 +19,16 @@
 #include <errno.h>
 
 enum {
-	LEAST_BYTES = 2048,        // bytes that queue->items may have at least, however many queues there are
-	MOST_BYTES = SCRATCH_UNIT,
-	SPILL_BYTES = 4096,        // bytes from which on a tail is worth writing
+	LEAST_BYTES = 2048,        // the limit of bytes in queue->items is at least this, however many queues there are
+	MOST_BYTES = SCRATCH_UNIT, // the limit of bytes in queue->items is at most this
+	SPILL_BYTES = 4096,        // a tail with fewer bytes is not worth writing to disk
 };
 
 static size_t mem_used(const struct pool *pool) {
 	return pool->item_mem + pool->struct_mem;
 }
 
-// Returns how many bytes queue->items may have, so that these lists of all queues take at most half of queue_mem.
+// Returns how many bytes each queue->items may have: these lists of all queues then take at most half of queue_mem (unless LEAST_BYTES is more).
 static size_t most_bytes(const struct pool *pool) {
 	size_t each = pool->config.queue_mem / (2 * (pool->nqueues ? pool->nqueues : 1));
 	return each < LEAST_BYTES ? LEAST_BYTES : each > MOST_BYTES ? MOST_BYTES : each;
@@ -62,7 +62,7 @@ static struct queued_item *take_from(struct list *entry) {
 	return list_entry(entry, struct queued_item, link);
 }
 
-// ---- in ----
+// ---- items are added ----
 
 static struct local *local_get(struct queue *queue, const struct worker *worker) {
 	struct pool *pool = queue->pool;
@@ -166,7 +166,7 @@ bool storage_has_room(const struct pool *pool, size_t need) {
 	return pool->queued == 0 || mem_used(pool) + need <= pool->config.queue_mem || can_spill(pool);
 }
 
-// Copies the oldest items of the tail, about SCRATCH_UNIT bytes of them, at least one item. Returns how many.
+// Appends the oldest items of the tail to `bytes`: up to SCRATCH_UNIT bytes, but at least one item. Returns how many items.
 static size_t copy_oldest(const struct queue *queue, struct buf *bytes) {
 	size_t n = 0;
 	list_for_each_entry(&queue->tail, struct queued_item, item, link) {
@@ -179,7 +179,7 @@ static size_t copy_oldest(const struct queue *queue, struct buf *bytes) {
 	return n;
 }
 
-// Frees the `n` oldest items of the tail, which were written to the extent, and adds the extent.
+// Frees the `n` oldest items of the tail, which were written to the extent, and adds the extent to the queue.
 static void move_to_disk(struct queue *queue, size_t n, struct extent *extent) {
 	struct pool *pool = queue->pool;
 	for (; n > 0; --n) {
@@ -238,7 +238,7 @@ bool storage_make_room(struct pool *pool, size_t need, struct deferred *deferred
 	return true;
 }
 
-// ---- out ----
+// ---- items are taken ----
 
 // Notes that the tail changes: if some of it is being written to disk, that copy is to be discarded.
 static void touch_tail(struct queue *queue) {

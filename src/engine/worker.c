@@ -451,7 +451,7 @@ void *runner_main(void *arg) {
 		} else if (worker->queue) {
 			worker_finish(worker, status, &deferred);
 		}
-		if (deferred.any) { // before the next item, which may run for long
+		if (deferred.any) { // the deferred actions run before the thread's next item, which may take long
 			mutex_unlock(&pool->lock);
 			deferred_run(&deferred);
 			mutex_lock(&pool->lock);

@@ -35,10 +35,10 @@ struct child {
 	int paused[STREAM_ERR + 1]; // descriptors of the streams that are not read until ROOM is readable, or -1
 	uint64_t time_due;          // when to call children_time_out(), or TIME_NEVER
 	uint64_t stop_due;          // when to look whether the terminal has stopped the child, or TIME_NEVER
-	uint64_t linger_until;      // if the child was made to end: until when its worker, once the child is a zombie, waits for its group; 0 before
+	uint64_t linger_until;      // once a child that was made to end is a zombie: until when its worker waits for its group; 0 before
 };
 
-enum { END = STREAM_ERR + 1, IN, MORE, ROOM };
+enum { END = STREAM_ERR + 1, IN, MORE, ROOM }; // in child.fds: the child's pidfd, our end of its stdin, stdin_writer.more_fd, output_reader.more_fd
 
 // ---- STARTING ----
 

@@ -39,7 +39,7 @@ uint64_t term_seq_due(const struct term_seq *seq, unsigned sent, uint64_t now);
 // Returns the sum of the pauses of the sequence, in nanoseconds: the time that it gives a job to end.
 uint64_t term_seq_length(const struct term_seq *seq);
 
-// ---- the table of running children; one for the run ----
+// ---- the table of running children; each run has one ----
 
 // Makes the table, and makes this process the subreaper of its descendants (prctl(2)). Called after signals_open() and
 // context_raise_nofile(). Copies `seq`; NULL: TERM_SEQ_DEFAULT. `context` (or NULL): its environment, which all jobs inherit, gets a
@@ -106,7 +106,7 @@ void children_kill_with_cookie(struct children *children);
 struct child_view {
 	pid_t pid;
 	const char *host;    // the machine on which the child runs, valid during the call; NULL: this machine
-	uint64_t start;
+	uint64_t start;      // when the child was started (now_ns() time)
 	const char *label;   // job label given to child_run(), valid during the call
 	const char *last;    // the last line of its output, valid during the call, or NULL; see output_reader.last_line
 	int stop_signal;     // with `stopped_only`: the signal that has stopped the child
@@ -138,14 +138,14 @@ void children_cancel(struct children *children, const void *origin, uint64_t now
 void children_set_waiting(struct children *children, const void *origin, bool waits);
 
 // Stops all running children except the `most` oldest, and continues any of the oldest that an earlier call has stopped. Returns how
-// many children are stopped. Leaves clean-up commands and children that are being ended alone.
+// many children are stopped. Leaves clean-up commands, and children that wait or are being ended, alone.
 unsigned children_suspend_young(struct children *children, unsigned most);
 
 // Returns how many children run, stopped ones included.
 unsigned children_count(struct children *children);
 
-// Puts the pids of a sample of the running children into ret_pids: at most `most` pids, spread over all children; `random` selects them. Returns
-// the number of pids; some of these children may end before the caller looks at them. *ret_running: how many children run in all.
+// Puts the pids of a sample of the running children into ret_pids: at most `most` pids, spread over all children but those
+// that children_suspend_young() has stopped; `random` selects them. Returns the number of pids. *ret_running: how many children run, stopped or not.
 size_t children_sample(struct children *children, uint64_t random, pid_t *ret_pids, size_t most, unsigned *ret_running);
 
 // True if all children have ended. A child counts as ended even if its worker, still busy with output, has not noticed that yet.
@@ -160,7 +160,7 @@ enum child_stream { STREAM_OUT, STREAM_ERR };
 struct output_reader {
 	ssize_t (*readable)(void *arg, enum child_stream stream, int fd);
 	void (*take)(void *arg, enum child_stream stream, const char *bytes, size_t n);
-	// From another thread, while `readable` may be at work: puts the last line so far into `text` of `size` bytes, without its
+	// Called on another thread, while `readable` may run: puts the last line so far into `text` of `size` bytes, without its
 	// newline. Returns its length, cut to the size, or 0 if there is no line or it cannot be had now. Must not block. May be NULL.
 	size_t (*last_line)(void *arg, char *text, size_t size);
 	int more_fd;
@@ -186,7 +186,7 @@ struct child_config {
 	uint64_t memory;             // bytes that the child needs (process/memory.h): its cgroup's limit, or what must be available at the start; 0: none
 	struct memory_claim *claim;  // the child's claim on memory, or NULL. child_run() opens the claim, unless it is open already, and closes it
 	const char *label;           // for listings; borrowed during the call
-	bool takes_no_slot;          // the child runs without a slot
+	bool takes_no_slot;          // the child runs without a slot, so leases_begin() takes no lease for it
 	const void *origin;          // tells this child from others in children_cancel() and similar calls; only compared, never dereferenced
 	bool cleanup;                // a clean-up command: children_terminate() neither ends nor refuses it, but children_kill() does both
 	const char *unlink_path;     // absolute path of a file that the child makes, to be unlinked if fairpar is killed before the child's end; or NULL

@@ -375,7 +375,7 @@ void children_signal(struct children *children, int signal) {
 		children->stopped_at = now;
 	}
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		// SIGSTOP, as a job that handles SIGTSTP may go on, which fairpar could not notice
+		// SIGSTOP in place of SIGTSTP, as a job that handles SIGTSTP may go on, which fairpar could not notice
 		kill(running_target(running), signal == SIGTSTP ? SIGSTOP : signal);
 		running->suspended = running->suspended && signal != SIGCONT;
 		running->step_due += running->marked && running->step_due != TIME_NEVER ? stopped : 0;

@@ -19,14 +19,14 @@
 #include "process/memory.h"
 #include "process/proctree.h"
 
-// Why a child is being ended. The first reason stays; only MARKED_FOR_MEMORY becomes MARKED_FOR_CANCEL when all children are ended.
+// Why a child is being ended. The first reason stays; only MARKED_FOR_MEMORY becomes MARKED_FOR_CANCEL when termination begins.
 enum kill_mark { NOT_MARKED, MARKED_FOR_MEMORY, MARKED_FOR_TIME, MARKED_FOR_CANCEL };
 
 // An entry of the table; it is a local variable of the child_run() that runs the child.
 struct running_child {
 	struct list link;  // in children.starting; once the child runs, in children.list
 	uint64_t number;   // the number of this start, counted from 0 in the run
-	pid_t pid;
+	pid_t pid;         // set once the child runs
 	const struct child_config *config;
 	unsigned slot;     // the index of the child's entry in the guardian's table
 	enum kill_mark marked; // why the child is being ended; not set after its end. `marked` to `left_group`: under the lock
@@ -36,16 +36,16 @@ struct running_child {
 	bool suspended;    // children_suspend_young() has stopped the child; under the lock
 	bool waits;        // the child's job waits for other jobs (children_set_waiting()); under the lock
 	uint64_t stopped;  // the value of children.stopped when this child was listed
-	uint64_t start;
+	uint64_t start;    // when the child was started (now_ns() time)
 };
 
 struct children {
 	mutex lock;              // guards all down to has_killed
 	cond ended;              // signalled when a child has ended, for threads in children_wait_room()
-	uint64_t nended;
-	unsigned nwaiting;
+	uint64_t nended;         // how many children have ended so far
+	unsigned nwaiting;       // threads in children_wait_room()
 	struct list starting;    // the children that are being started (since children_reserve()), in the order of their numbers
-	uint64_t nstarts;
+	uint64_t nstarts;        // how many starts children_reserve() has numbered so far
 	cond started;            // broadcast when a child leaves `starting` while nawaiting > 0, and to wake threads that wait in
 	                         // children_time_out()
 	unsigned nawaiting;      // threads in children_await_starts()
@@ -59,7 +59,7 @@ struct children {
 	atomic_uint nmarked;     // how many listed children are marked; set under the lock
 
 	// for children_reap_orphans(), and so for the event loop's thread alone
-	bool sees_sigchld;       // signals_watch_children() is on
+	bool sees_sigchld;       // the descriptor of signals_open() reports SIGCHLD (signals_watch_children())
 	uint64_t rest_until;     // until when SIGCHLD is not to be reported (children_note_sigchld())
 
 	atomic_bool terminating; // children except clean-up commands are ended and refused; set under the lock, read without the lock

@@ -42,8 +42,8 @@ size_t argv_length(char *const *list);
 // Returns the entry of `list` (NULL: empty) for the variable `name`, of `len` bytes; or NULL. An entry may be a name without "=VALUE".
 const char *env_find(char *const *list, const char *name, size_t len);
 
-// Returns the environment `base` without the variables that `unset` names, and with those of `set` added or in place of its own. `set` and
-// `unset` may be NULL. The caller frees the array; its strings are borrowed.
+// Returns the environment `base` without the variables that `unset` names, and with the variables of `set`, which replace
+// variables of the same name. `set` and `unset` may be NULL. The caller frees the array; its strings are borrowed.
 char **env_merge(char *const *base, char *const *set, char *const *unset);
 
 // A copy of the environment with NAME=VALUE in it. The caller frees it, array and strings, with one free().

@@ -23,7 +23,7 @@
 // The program of the guardian; returns its exit status.
 int guardian_main(int argc, char *argv[]);
 
-// Entries of the group table, one for each running child: more than there can be threads to run them. An entry that was never used takes no memory.
+// Entries of the group table, one for each child: more than fairpar has threads that wait for children. An entry that was never used takes no memory.
 enum { GROUPS_MAX = 256 * 1024 };
 
 enum { COOKIE_BYTES = 192 };
@@ -31,7 +31,7 @@ enum { COOKIE_BYTES = 192 };
 // Tokens of a jobserver (slots/jobserver.h) that fairpar holds: if fairpar is killed, its guardian writes them back.
 enum { TOKENS_MOST = 4096 };
 struct held_tokens {
-	atomic_uint n;                  // raised before a token is read: so the guardian writes back at most one token too many
+	atomic_uint n;                  // bytes in use. Raised before a token is read: so the guardian writes back at most one token too many
 	char bytes[TOKENS_MOST];
 };
 

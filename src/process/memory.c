@@ -583,8 +583,8 @@ struct shared_ledger {
 
 struct memory_ledger {
 	struct shared_ledger *shared;
-	struct shared_entry *own;
-	pid_t ancestors[ANCESTORS];
+	struct shared_entry *own;   // this process's entry
+	pid_t ancestors[ANCESTORS]; // the pids of this process's parent, of that process's parent, and so on
 	unsigned nancestors;
 };
 

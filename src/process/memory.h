@@ -30,11 +30,11 @@ enum { MEMORY_LAST = 50 };
 struct memory_learned {
 	uint64_t last[MEMORY_LAST];     // bytes that each of the jobs that ended last had, in a ring
 	uint64_t ended;                 // how many jobs have ended
-	unsigned running, suspended;    // how many admitted jobs do not wait for other jobs; how many wait for other jobs
+	unsigned running, suspended;    // how many admitted jobs of the batch do not wait for other jobs; how many wait for other jobs
 	atomic_uint_least64_t most;     // the greatest of `last`. Read without a lock
 };
 
-enum memory_mode { MEMORY_UNKNOWN, MEMORY_CGROUP, MEMORY_ADMISSION };
+enum memory_mode { MEMORY_UNKNOWN, MEMORY_CGROUP, MEMORY_ADMISSION }; // not found out; cgroups limit jobs; jobs only wait for memory
 
 struct memory {
 	mutex lock;             // guards all but constants (meminfo, asked_root, groups_root, ledger) and `root`, which is constant once `mode` is set
@@ -47,7 +47,7 @@ struct memory {
 	const char *asked_root; // $FAIRPAR_CGROUP_ROOT, or NULL
 	const char *groups_root; // the argument of memory_room_observe(), or NULL: the limits of cgroups do not count
 	struct cgroup_root root;
-	struct list waiting;    // claims that wait, in the order in which they came; the thread of each decides whether it is admitted
+	struct list waiting;    // claims that wait, in the order in which they came; the thread that opened a claim decides whether it is admitted
 	struct list admitted;   // claims of jobs that run, are about to start, or wait for other jobs
 	size_t nadmitted, nsuspended; // how many admitted jobs do not wait for other jobs; how many wait for other jobs
 	uint64_t alone_due;     // if nadmitted is 0: from this time on (now_ns()) a job may start alone even if no other job waits for it
@@ -56,7 +56,7 @@ struct memory {
 	uint64_t wants;         // if the claim that was decided last must wait: the bytes that it needs; else 0. Always 0 without a ledger
 	uint64_t available, total; // bytes as read last; 0: not read yet
 	uint64_t fresh_until;   // now_ns() time: `available` and `total` are read again after it
-	uint64_t kills;         // how many kills of memory_room.kills came before the first claim with `learned`, or were counted for a job since
+	uint64_t kills;         // how many of memory_room.kills came before the first claim with `learned`, or were ascribed to a job since
 	bool counts_kills;      // `kills` is set, as a claim with `learned` was opened
 	uint64_t want_due;      // now_ns() time before which the memory of the running jobs is not sampled again
 };
@@ -72,18 +72,18 @@ struct memory_claim {
 	// Called once, without a lock, if the claim has to wait, with the bytes that it needs (0: not known yet); or NULL. Set by the caller
 	void (*waits)(void *arg, uint64_t bytes);
 	void *waits_arg;
-	struct list link;
+	struct list link;   // in memory.waiting or memory.admitted
 	bool is_open;       // between memory_claim_open() and memory_claim_close()
 	bool starts_alone;  // the job may start if no other job runs, however little is available
 	bool is_admitted;   // the claim is in memory.admitted, or about to be
 	bool is_waiting;    // the claim is admitted, and its job waits for other jobs
 	pid_t pid;          // pid of the job's process; 0 until it runs
-	struct cgroup group;
+	struct cgroup group; // the cgroup of the job, if the job has one
 };
 
 // Initializes the struct. Reads only the environment (FAIRPAR_CGROUP_ROOT); all else is read for the first claim.
 void memory_init(struct memory *memory);
-// Gives back the cgroup. To be called when no claim is open any more and the guardian has ended.
+// Gives up the cgroup (cgroup_root_close()) and closes the ledger. To be called when no claim is open any more and the guardian has ended.
 void memory_fini(struct memory *memory);
 
 // Makes the needs of other fairpars' jobs count, too: of all fairpars that call this with the same `path`, the file of the ledger (below).
@@ -177,7 +177,7 @@ void memory_ledger_publish(struct memory_ledger *ledger, const struct memory_ent
 struct memory_others {
 	uint64_t bytes;      // bytes that the jobs of the other fairpars need and do not have yet
 	uint64_t need;       // bytes that the largest of their jobs needs
-	bool has_jobs;       // other fairpars have jobs, or wait before this process: so only a job that fits starts. False in a job of such a fairpar
+	bool has_jobs;       // other fairpars have jobs, or wait before this process: so only a job that fits starts. False in a job of one of them
 };
 
 // Sums up the entries of the other fairpars, but not of those in whose jobs this process runs, as these jobs only wait. `unknown`: the bytes counted

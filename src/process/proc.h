@@ -19,8 +19,8 @@ char *proc_read_below(const char *dir, const char *path, struct buf *text);
 // Gets the number N in the line "NAME N" of `text`, the text of a file of /proc or of a cgroup. Returns false if there is no such line.
 bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) FP_NODISCARD;
 
-// Returns the number N in the line "NAME N" of the file `dir``path`; if `name` is NULL, the number at the start of the file. Returns
-// `other` if there is no such number.
+// Returns the number N in the line "NAME N" of the file whose path is `dir` and `path` put together; if `name` is NULL, the number at
+// the start of the file. Returns `other` if there is no such number.
 uint64_t proc_number(const char *dir, const char *path, const char *name, uint64_t other);
 
 // Gets the directory of a cgroup of this process, borrowed for the call. Its first `mount_len` bytes are the mount point. With

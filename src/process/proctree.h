@@ -114,9 +114,9 @@ enum { ACTIVITY_PROCESSES = 64 }; // the most trees of processes in a sample
 
 // The last sample. It is {0} before the first one, and is set to {0} to begin anew.
 struct activity {
-	pid_t pids[ACTIVITY_PROCESSES];
-	uint64_t ticks[ACTIVITY_PROCESSES];
-	size_t n;
+	pid_t pids[ACTIVITY_PROCESSES];     // the root of each tree
+	uint64_t ticks[ACTIVITY_PROCESSES]; // processor time that each tree had used
+	size_t n;                // trees
 	uint64_t at;             // when the sample was taken (now_ns() time)
 };
 

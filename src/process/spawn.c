@@ -98,7 +98,7 @@ void spawn_stack_destroy(void *top) {
 	}
 }
 
-// What the parent and the child tell each other. The struct is in the parent's stack frame, as the parent sleeps until the child no longer needs it.
+// What the parent and the child tell each other. The struct can be in the parent's stack frame, as the parent sleeps until the child has used it.
 struct exchange {
 	const struct spawn_config *config;
 	bool dispositions_differ;

@@ -1,5 +1,5 @@
-// Starts one child: descriptors, directory, environment, limits, process group; reports which step failed. (Other functions of
-// src/process that can fail set errno, except those that parse a user's text.)
+// Starts one child: descriptors, directory, environment, limits, process group; reports which step failed, by a struct spawn_error. (The other
+// functions of src/process that can fail set errno, except those that parse a user's text.)
 
 #pragma once
 
@@ -55,7 +55,7 @@ struct spawn_config {
 	bool foreground;                 // the child's process group becomes the foreground group of the terminal stdio[0]
 	atomic_int *listed;              // before it executes, the child writes here the number by which kill(2) reaches it: -group or pid; or NULL
 	bool dies_with_thread;           // the child gets SIGKILL when the calling thread ends (prctl(2) PR_SET_PDEATHSIG)
-	void *stack_top;                 // the stack, from spawn_stack_create(), or NULL. Needs `world`, and all signals blocked in the thread
+	void *stack_top;                 // from spawn_stack_create(); then `world` is set, and the thread blocks all signals. NULL: spawn() does all this
 };
 
 // Starts a child as vfork() does: returns when the child has executed the program or failed to. Returns its pid with *ret_pidfd for the

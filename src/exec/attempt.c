@@ -39,10 +39,10 @@ static void print_command(struct worker_state *state) {
 
 // ---- the environment ----
 
-enum { LOSSES_ALONE = 2 }; // a job that was lost with its machine this often gets a machine for itself, as the job may be what brings machines down
+enum { LOSSES_ALONE = 2 }; // a job that was lost with its machine this often gets a machine for itself, as the job itself may bring machines down
 
 enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached: that of ssh
-enum { VARS = 16, VARS_BYTES = 500 }; // room for the variables that differ from job to job: how many, and their bytes; it grows if need be
+enum { VARS = 16, VARS_BYTES = 500 }; // first guess of how many variables differ from job to job, and of their bytes; the memory grows if need be
 
 // Builds the variables that fairpar and GNU parallel set for each job, and the variables of the spec that differ from job to job; a NUL behind each.
 static void build_vars(struct buf *vars, const struct job *job) {
@@ -172,7 +172,7 @@ static void memory_waits(void *arg, uint64_t bytes) {
 	}
 }
 
-// Gets the attempt, which runs on this machine, the memory that it needs. Returns false if the attempt is refused meanwhile.
+// Waits until there is memory for the attempt, which runs on this machine, and claims it. Returns false if the attempt is refused meanwhile.
 static bool claim_memory(struct worker_state *state, const struct job *job, const struct child_config *config) {
 	struct children *children = state->run->children;
 	const atomic_bool *refusal = children_refusal(children, config->cleanup);
@@ -224,7 +224,7 @@ static void add_paths(struct buf *paths, const struct job *job, const struct tem
 
 // ---- its slot, and its process ----
 
-// Enters the attempt in the table of attempts, and gets its memory and its slots from a pool or outer run. Returns false if it is not to start.
+// Enters the attempt in the table of attempts, and gets its memory, and its slots from a pool or outer run. Returns false if it may not start.
 static bool enter_slot(struct worker_state *state) {
 	struct run *run = state->run;
 	struct live_attempt *attempt = &state->live;
@@ -322,7 +322,7 @@ static bool step_elsewhere(struct worker_state *state, const struct job *job, st
 }
 
 // Runs the attempt's process on this machine to its end, or begins it on another machine. If a file could not be transferred, a message says so.
-// Returns false if the attempt goes on elsewhere, true if it has ended. If it is not to start any more, *ret_result stays OUTCOME_CANCELLED.
+// Returns false if the attempt goes on elsewhere, true if it has ended. If the attempt may not start any more, *ret_result stays OUTCOME_CANCELLED.
 static bool run_child(struct worker_state *state, const struct job *job, struct hosts_place *place, struct result *ret_result) {
 	struct run *run = state->run;
 	const struct job_spec *spec = job->spec;
@@ -397,7 +397,7 @@ static bool run_child(struct worker_state *state, const struct job *job, struct 
 	return false;
 }
 
-// --shell-quote: quotes state->text `times` times: if a shell reads the result as often, the original text comes back.
+// --shell-quote: quotes state->text `times` times. If a shell reads the result as many times, the original text comes back.
 static void quote_text(struct worker_state *state, unsigned times) {
 	for (; times > 0; --times) {
 		struct buf quoted = BUF_INIT;
@@ -477,7 +477,7 @@ static bool write_text(struct worker_state *state, const struct job *job, const 
 	return beginning.record == x->record;
 }
 
-// Builds state->command; state->text has its text, if `is_whole`. Returns 0; or -1 with the result, after a message.
+// Builds state->command. `is_whole`: state->text has the whole text of the command. Returns 0; or -1 with *ret_result, after a message.
 static int build_command(struct worker_state *state, const struct job *job, const struct expansion *x, bool is_whole,
                          struct result *ret_result) {
 	const struct template *template = job_template(job);
@@ -519,7 +519,7 @@ static void note_end(struct worker_state *state, const struct job *job, const st
 	}
 }
 
-// Makes the attempt on the machine of `place`, or on this machine if `place` is NULL. Returns false if it goes on elsewhere, true if it has ended.
+// Makes the attempt on the machine of `place`, or here if `place` is NULL. Returns false if the attempt goes on elsewhere, true if it has ended.
 static bool run_at(struct worker_state *state, struct job *job, struct hosts_place *place, struct result *ret_result) {
 	struct run *run = state->run;
 	struct expansion x = job_expansion(job);

@@ -87,7 +87,7 @@ void batch_command_finally(struct run *run, struct queue *queue) {
 
 // ---- listing ----
 
-enum { IN_THIS_ORDER = 0 }; // flags of items that stay in their order (no WORK_LOCAL)
+enum { IN_THIS_ORDER = 0 }; // flags of items that run in the order of the listing (no WORK_LOCAL)
 
 // Warns, and names the directory that was searched: a relative pattern is looked for in the user's directory, not in the manifest's.
 static void warn_nothing(const struct run *run, const struct batch *batch, const char *pattern, const char *dir) {

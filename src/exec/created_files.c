@@ -1,6 +1,6 @@
 // The files that jobs create (`creates`): a job whose file exists is not run, and the file of a failed job is removed.
 //
-// Several jobs may create the same path at once; a path is in the table only while some job creates it.
+// Several jobs may create the same path at once; a path is in the table `created` only while some job creates it.
 
 #include "exec/job_run.h"
 

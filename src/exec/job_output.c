@@ -60,7 +60,7 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 void job_output_let_through(struct run *run, const struct job *job) {
 	const struct options *options = run->options;
 	bool goes_on = job->spec->attempts > 1 || job->spec->then.n > 0 || run->hosts; // the job may be lost with its machine, and run again
-	bool is_framed = options->color_failed || log_sink_is_on_stdout(run); // the job's end decides what becomes of all its output
+	bool is_framed = options->color_failed || log_sink_is_on_stdout(run); // how the job's output is written depends on how the job ends
 	bool has_others = !atomic_load_relaxed(&run->all_read)
 		|| options->packing.by_time                            // items that were read may wait outside of the pool
 		|| (options->sem.is_on && !options->sem.foreground)    // other commands of the semaphore write to the same place

@@ -25,7 +25,7 @@
 #include "record/record.h"
 
 enum {
-	LOSSES_MOST = 3,   // a job that was lost with its machine this often fails, because the job may be what brings machines down
+	LOSSES_MOST = 3,   // a job that was lost with its machine this often fails, because the job itself may bring machines down
 	TRACE_LINES = 500, // lines of --trace-service that may wait for the event loop to write them
 };
 
@@ -136,7 +136,7 @@ static void end_pause(struct job *job) {
 	}
 }
 
-// Returns the result of a job whose next attempt or step will not run: its last result, or cancelled. Sets state->text to the command not run.
+// Returns the result of a job whose next attempt or step will not run: its last result or cancelled. Sets state->text to the command left out.
 static struct result unmade_result(struct worker_state *state, struct job *job) {
 	struct result result = job->result;
 	struct expansion x = job_expansion(job);
@@ -146,13 +146,13 @@ static struct result unmade_result(struct worker_state *state, struct job *job) 
 	if (job->pending == NEXT_RETRY) {
 		--job->attempt;
 	}
-	if (job->pending != NEXT_RETRY || result.lost) { // --resume is to run what was lost
+	if (job->pending != NEXT_RETRY || result.lost) { // a lost attempt: --resume is to run the job again
 		result.outcome = OUTCOME_CANCELLED;
 	}
 	return result;
 }
 
-// Takes over and ends the job, because its next attempt or step cannot run. On any thread.
+// Ends and frees the job, because its next attempt or step cannot run. On any thread.
 static void cut_off(struct job *job) {
 	struct worker_state *state = worker_state_new(job->batch->run, NULL);
 	struct result result = unmade_result(state, job);
@@ -205,7 +205,7 @@ static bool retry(struct queue *queue, struct job *job) {
 
 const struct retry_calls work_retries = {.resume = retry, .cut_off = cut_off};
 
-// A record that cannot be an item fails as a job, and says why.
+// Ends the job of a record that cannot be an item: the job has failed, and a message says why.
 static enum work_status fail_bad_item(struct worker_state *state, struct job *job) {
 	struct result result;
 	result_cannot_start(&result, 126);
@@ -374,7 +374,7 @@ static bool leave_out(struct job *job) {
 	return is_done;
 }
 
-// Has the event loop write the lines of --trace-service that may not be kept longer.
+// Writes the lines of --trace-service, if more than TRACE_LINES wait; the event loop writes fewer lines.
 static void trace_later(const struct run *run) {
 	if (run->trace) {
 		bool left;

@@ -15,13 +15,13 @@ extern const struct retry_calls work_retries;
 // ---- attempt.c: one attempt at one step of a job: its command, its environment, its child ----
 
 // Makes one attempt on job->slot. Returns true when the attempt has ended. *ret_result says how: OUTCOME_CANCELLED if the run was cut short before
-// its start; OUTCOME_SPAWN_ERROR, after a message, if it could not be started. Leaves its command in state->text. With --dry-run only shows the
-// command. Returns false if the attempt waits for another machine: then the worker's item is pending, and attempt_resume(), called when the item is
-// resumed, returns as this function. Only an attempt of an item's job (ROLE_JOB) can wait in this way.
+// the attempt had started; OUTCOME_SPAWN_ERROR, after a message, if it could not be started. Leaves the command in state->text. With --dry-run only
+// shows the command. Returns false if the attempt waits for another machine: the worker's item is then pending, and attempt_resume(), called when the
+// item is resumed, returns as this function does. Only an attempt of an item's job (ROLE_JOB) can wait in this way.
 bool attempt_run(struct worker_state *state, struct job *job, struct result *ret_result);
 bool attempt_resume(struct worker_state *state, struct job *job, struct result *ret_result);
 
-// Says that the calling thread begins or ends something that may take long: a child process, or work on the files of --results, whose disk may stall.
+// To be called when a thread begins or ends work that may take long: a child process, or work on the files of --results, whose disk may stall.
 // In a run on several machines a few threads of the pool serve all jobs, so the pool gets one more thread meanwhile.
 void job_keeps_thread(const struct run *run, bool begins);
 
@@ -35,14 +35,14 @@ void loans_request_elsewhere(struct worker_state *state);
 
 // ---- job_output.c: where the output of a job goes, and who sees it ----
 
-// True if fairpar reads the output of jobs even with --ungroup: in a run that shares its slots. There a job that writes to a full pipe
-// itself would keep its slot until somebody reads, and the reader may be another run, which waits for that slot.
+// True if fairpar reads the output of jobs even with --ungroup: in a run that shares its slots, and writes to a pipe or socket. A job that writes to
+// a full pipe itself would keep its slot until somebody reads, and the reader may be another run, which waits for that slot.
 bool job_output_is_relayed(const struct run *run);
 
 // Opens the job's spool, with its tag, before its first attempt.
 void job_output_open_spool(struct worker_state *state, struct job *job);
 
-// Returns the reader for child_run(): it takes the output of the attempt of state->live, whose job has a spool or results.
+// Returns the output reader for child_run(), which takes the output of the attempt state->live. The job of this attempt has a spool or results.
 struct output_reader job_output_reader(struct worker_state *state);
 
 // Lets the job's spool pass its output on at once, if this is the last job of the run and no other job runs; no retry, later step or
@@ -54,7 +54,7 @@ void job_output_show_command(struct worker_state *state, const struct job *job);
 
 // ---- created_files.c: the files that jobs create (`creates`): a job whose file exists is not run, and the file of a failed job is removed ----
 
-// Looks for the file that the job creates (job->spec->creates), before its first attempt. Returns true if it exists. Else sets
+// Looks for the file that the job creates (job->spec->creates), before its first attempt. Returns true if the file exists. Else sets
 // job->creating, unless with --dry-run or if the path is a dangling symbolic link.
 bool created_files_find(struct worker_state *state, struct job *job);
 
@@ -67,7 +67,7 @@ void created_files_finish(struct job *job, bool ok);
 
 // ---- batch_commands.c: the commands of a batch other than its items: on-failure, finally, and the listing of its items ----
 
-// Runs the on-failure command of the job `failed`, which has ended with `ended`, in that job's slot, even if the run starts no more jobs.
+// Runs the on-failure command of the job `failed`, whose result is `ended`, in that job's slot, even if the run starts no more jobs.
 void batch_command_on_failure(struct worker_state *state, const struct job *failed, const struct result *ended);
 
 // Queues the `finally` command of a manifest's batch, which runs once, after all jobs of the batch.

@@ -12,8 +12,8 @@ struct run_loan {
 	struct run *run;
 	struct hosts_loan machine;  // the slot on the machine of the job; in a run on one machine only `is_over` and `request.worker` are used
 	bool has_lent;              // the slot has come, and was lent
-	struct lending lending;     // the slot, if the job is on this machine (machine.attempt is NULL)
-	uint64_t attempt;           // number of the attempt
+	struct lending lending;     // the slot, for nested.c, if the job is on this machine (machine.attempt is NULL)
+	uint64_t attempt;           // live_attempt.number of the attempt whose job gets the slot
 };
 
 static void forget(struct run_loan *loan) {

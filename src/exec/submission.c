@@ -85,7 +85,7 @@ bool submission_add(struct submission *submission, const struct new_item *new) {
 	return true;
 }
 
-// Counts the items as never started. The numbers that were given to them stay unused.
+// Counts the items of the submission as never started. The numbers that these items have got stay unused.
 static void drop_all(struct submission *submission) {
 	struct batch *batch = submission->batch;
 	for (size_t i = 0; batch->output_queue && i < submission->n; ++i) {
@@ -152,7 +152,7 @@ struct line_items *line_items_begin(struct worker *worker, struct queue *queue, 
 }
 
 static void submit_items(struct line_items *line_items) {
-	// items of a running item are never refused for lack of room; after SUBMIT_CLOSED submission_submit() has counted them
+	// items that a running item submits are never refused for lack of room; after SUBMIT_CLOSED submission_submit() has counted the items
 	line_items->closed |= submission_submit(&line_items->submission, line_items->worker, line_items->flags) == SUBMIT_CLOSED;
 }
 

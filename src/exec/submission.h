@@ -18,7 +18,7 @@ size_t item_write(struct buf *bytes, const struct item_view *view);
 void item_read(struct item_view *ret_view, const void *data, size_t size);
 
 struct submission {
-	struct queue *queue;      // is open: somebody holds it open, or it is the queue of the running item
+	struct queue *queue;      // the queue of the items; open, because somebody holds it open, or the running item belongs to it
 	struct batch *batch;      // the batch of the queue; the submission holds a reference
 	struct submission *next;  // --onall: the submission of the next machine, which gets the same items; or NULL
 	uint64_t from;            // seq of the job that emits the items, or 0
@@ -34,15 +34,15 @@ struct submission {
 // What an item is made from.
 struct new_item {
 	const struct record *record; // its arguments, which are copied
-	unsigned spec;            // index in batch->specs
+	unsigned spec;            // index in batch->specs of the spec of its job
 	const char *bad;          // why the record cannot be an item, or NULL
-	uint32_t items;           // more than 1: the record is a pack of so many items
+	uint32_t items;           // how many items the record is a pack of; 0 or 1: it is no pack
 	uint64_t seq;             // number of the first item of a pack, if publish_queued() has counted the items; 0: the run's next number
 	struct block *block;      // the standard input of its job, or NULL
 	struct added_job *added;  // a job of --add, whose id submission_add() sets; or NULL
 };
 
-// Gives the item the next numbers of the run and of its batch, and adds it. Returns false if --resume finds the item done: then it is not
+// Gives the item the next numbers of the run and of its batch, and adds the item. Returns false if --resume finds the item done: the item is not
 // added, and the caller keeps its block and added job. The submission must not be full.
 bool submission_add(struct submission *submission, const struct new_item *new);
 
@@ -68,9 +68,9 @@ void submission_finish(struct submission *submission, enum submit_status status)
 // The output of one attempt whose lines become items, from line_items_begin() to line_items_end().
 struct line_items {
 	struct submission submission; // of the items
-	struct worker *worker;
+	struct worker *worker; // its running item submits the items
 	struct line_buffer line_buffer;
-	bool hold;      // the output stays in line_buffer until its end, because it is discarded if the attempt fails
+	bool hold;      // the output stays in line_buffer until the attempt has ended, because it is discarded if the attempt fails
 	bool closed;    // the run takes no more items: the rest of the output is ignored
 	unsigned flags; // of the items: WORK_LOCAL, or 0
 	uint64_t n;     // lines so far

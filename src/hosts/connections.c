@@ -20,13 +20,13 @@ struct connection_thread {
 	int epoll_fd;
 	int wake_fd;               // readable after a post to the sleeping thread
 	// under hosts.lock
-	struct list posted;        // hosts whose next step is to come
+	struct list posted;        // the hosts that are to get a step in the next round
 	bool sleeps;               // the thread waits, or is about to wait, and no host is posted: host_post() must wake the thread
 	// of the thread
-	uint64_t *dues;            // when each host is due, by its index
+	uint64_t *dues;            // dues[host.index]: when the next step of the host is due (now_ns() time)
 	size_t n, cap;
 	uint64_t due;              // no host is due before this time
-	struct worker **resumed;
+	struct worker **resumed;   // buffer of resume_woken()
 	size_t resumed_cap;
 };
 
@@ -115,8 +115,8 @@ static void wait_for_any(struct connection_thread *connections) {
 	post_due(connections);
 }
 
-// Has the attempts resumed for which the steps have left something to do: all at once, so that the pool's lock is taken, and its threads are woken,
-// once for all steps.
+// Resumes the attempts for which the steps of this round have left something to do: all in one call, so that the pool's lock is taken, and the pool's
+// threads are woken, only once.
 static void resume_woken(struct connection_thread *connections) {
 	struct hosts *hosts = connections->hosts;
 	size_t n = 0;

@@ -1,6 +1,6 @@
 // A machine: how it is made, the steps of its connection, and what its worker's frames do. The steps start the launcher, move bytes between
 // the launcher, the protocol (dispatcher_end.h) and the attempts, and start another launcher when the last one has ended. No step waits, as one
-// thread serves all hosts (connections.c). All functions are called with hosts.lock; those that read, write or fork unlock it meanwhile.
+// thread serves all hosts (connections.c). A step holds hosts.lock, but not while it uses the pipes of the connection or starts a launcher.
 //
 // A host has slots while it is connected: host_set_slots() adds them to the pool when the connection is up, and removes them when it ends. An attempt
 // whose connection is lost ends with result.lost, and exec/job_run.c runs the job again at another place: on another host, or on this one when the
@@ -33,9 +33,9 @@ enum {
 	LINES_MOST = 20,          // lines of a launcher that are passed on, for each connection, LINE_BYTES of each
 	NOISE_IN_LINE = 200,      // bytes of the other end's noise in a message
 	MESSAGE_MOST = 600,       // bytes of a machine's or a launcher's text that are shown in a message
-	BEGIN_MOST = 8, BEGIN_S = 2, // most connections by ssh that are unanswered and younger than BEGIN_S (sshd's MaxStartups is 10:30:100)
+	BEGIN_MOST = 8, BEGIN_S = 2, // most connections by ssh that are unanswered and begun less than BEGIN_S ago (sshd's MaxStartups is 10:30:100)
 	KEY_S = 5,                // seconds that ssh-keygen may take
-	OUTLIVES_MS = 300, LEAVES_S = 2, // how long the end of an attempt in Slurm is doubted; how much longer if the worker says goodbye
+	OUTLIVES_MS = 300, LEAVES_S = 2, // how long the end of an attempt in Slurm is doubted; how long after a goodbye of the worker (settle_doubt())
 };
 
 // Whether the host has a connection that is not being closed.
@@ -126,7 +126,7 @@ static void read_input(struct host *host, struct host_attempt *attempt) {
 		close_watched(host, &attempt->in, &attempt->in_fd);
 	}
 	if (attempt->config->stdin_writer) {
-		host_attempt_on_wake(attempt); // there is room in its pipe
+		host_attempt_on_wake(attempt); // there is room in the pipe from which the input is read
 	}
 }
 
@@ -151,7 +151,7 @@ static const struct sshlogin *find_node(struct hosts *hosts, const char *name, c
 	return &node->login;
 }
 
-// Whether there is another host that has not failed; with `binding`, only the hosts of that binding count.
+// Whether there is another host that has not failed; with `binding`, only the hosts of that binding count. With --onall, false.
 static bool has_other_host(const struct host *host, const struct hosts_binding *binding) {
 	bool has = false;
 	for_each_host(host->hosts, other) {
@@ -226,9 +226,9 @@ static void end_turn(struct host *host) {
 	}
 }
 
-// Returns 0 if the host may begin now: to run ssh-keygen, if it is not known yet whether ssh knows the host's key; else to connect. Then the host
-// counts as begun. Else returns when to ask again (now_ns() time, or TIME_NEVER: when the host is posted). A host about whose key ssh may ask the
-// user stays the first of its queue until its connection is answered: so such hosts begin one after the other.
+// Returns 0 if the host may begin now: to run ssh-keygen if the host is KEY_UNLOOKED, else to connect. Else returns when to ask again (now_ns() time,
+// or TIME_NEVER: when the host is posted). A host that may begin goes to hosts.begun; but a host about whose key ssh may ask the user (KEY_UNKNOWN)
+// stays the first of its queue until its connection is answered, so that such hosts begin one after the other.
 static uint64_t may_begin(struct host *host) {
 	struct hosts *hosts = host->hosts;
 	struct list *queue = &hosts->queues[host->key == KEY_UNKNOWN];
@@ -366,7 +366,7 @@ static void set_times(const struct host *host, struct host_attempt *attempt, uin
 	result->start = never_started ? 0 : u64_minus(result->end, wall);
 }
 
-// Adds `jobs` (1 or -1) to the number of jobs on the host that were told to end and have not. The attempts of these jobs end without them.
+// Adds `jobs` (1 or -1) to the number of jobs on the host that were told to end and have not. The attempts of these jobs do not wait for them.
 static void add_stuck(struct host *host, int jobs) {
 	host->stuck += (unsigned)jobs;
 	host_set_slots(host);
@@ -467,7 +467,7 @@ static void look_up_key(struct host *host) {
 	host_watch(host, &host->end, host->launcher.pidfd, WATCH_READ);
 }
 
-// If the host is a pilot, reports that its connection has ended. The host connects again only after host_want(), and then without a pause.
+// If the host is a pilot, reports that its connection has ended. A pilot connects again only after host_want(), but without a pause.
 static void report_closed(struct host *host) {
 	if (host->login->is_pilot) {
 		host->wanted = false;
@@ -525,7 +525,7 @@ static void connection_lost(struct host *host) {
 	host->retry_at = host->now + host->pause * NS_PER_S;
 }
 
-// Makes the next step to end the launcher, or ssh-keygen: looks whether it has ended, or signals it.
+// Makes the next step to end the launcher, or ssh-keygen: reaps the process if it has ended, or signals it if that is due.
 static void end_launcher(struct host *host) {
 	host_watch(host, &host->end, host->launcher.pidfd, WATCH_NOT); // before the pidfd is closed, whose number another thread may get
 	bool is_reaped = launcher_reap(&host->launcher, host->now);
@@ -647,7 +647,7 @@ static void check_deadline(struct host *host, struct host_attempt *attempt) {
 	}
 }
 
-// With `begins`, first sends the attempt itself, which was waiting. Sends what there is for the worker: acknowledgements, frames, an order to stop.
+// Sends what the attempt has for the worker: acknowledgements, frames, an order to stop. With `begins`, first sends the attempt itself, which waited.
 static void send_attempt(struct host *host, struct host_attempt *attempt, bool begins) {
 	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
 	struct channel *channel = &host->connection->channel;

@@ -1,4 +1,4 @@
-// The command of an attempt on another machine. The connections' thread, and the pool's threads that resume the attempt, exchange its data here.
+// The command of an attempt on another machine: what the connections' thread, and the threads of the pool that resume the attempt, do for it.
 //
 // A timeout, a cancel or a kill is sent to the worker as an order (enum attempt_order), which ends the present step of the attempt early. While a
 // worker is suspended, the command is stopped, but the transfer of files goes on.
@@ -163,7 +163,7 @@ static void end_run(struct host_attempt *attempt) {
 }
 
 bool host_attempt_run(struct host_attempt *attempt) {
-	bool begins = !attempt->runs; // what has come since the command was sent, if anything, resumes the attempt
+	bool begins = !attempt->runs; // then nothing is taken: if something has come since the command was sent, the attempt is resumed for it
 	attempt->runs = attempt->runs || begin_run(attempt);
 	bool has_ended = !attempt->runs || (!begins && take(attempt) == ATTEMPT_ENDED);
 	if (has_ended) {

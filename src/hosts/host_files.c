@@ -9,13 +9,13 @@
 //   OVER
 //
 //   without files:  RUN -> OVER       with files:  BASE (with --basefile) -> GO -> RUN -> COME -> OVER
-//   BASE, GO -> OVER (the connection is lost)       BASE, GO, RUN, COME -> REMOVE -> OVER (a transfer has failed, or the attempt was stopped)
+//   BASE, GO, RUN -> OVER (the connection is lost)    BASE, GO, RUN, COME -> REMOVE -> OVER (the command did not start, or the attempt was stopped)
 //
 // If a file cannot be transferred, the command does not start; if a file of a successful command cannot be fetched, the attempt has failed:
 // files->why names the file and the cause. When hosts.ending forbids the next step, this step is refused.
 //
 // The base files of a machine:   ABSENT -first attempt-> TRANSFERRING -> PRESENT       TRANSFERRING -a transfer fails-> ABSENT
-// They stay there when the connection is lost. A file in a directory that this machine and the other one share is not transferred, and never removed.
+// Base files stay there when the connection is lost. A file in a directory that both machines share is not transferred, and never removed.
 
 #include "hosts/hosts_internal.h"
 
@@ -64,9 +64,9 @@ struct transfer {
 	struct buf goes;               // borrowed: paths of files to copy there; the first failure ends the copying
 	struct buf comes;              // borrowed: paths of files to fetch from there; if one fails, the other files are still fetched
 	bool may_lack;                 // a file of `comes` that does not exist is no failure: the job that should have made it has failed
-	struct buf *went, *came;       // get the paths of `goes` and `comes` that were copied whole, in no shared directory: they may be removed there
-	bool removes;                  // at the end, removes there the files in `went` and, if nothing has failed, in `came`; then the directories above
-	                               // these files that are empty now, except the work dir. A path that is itself a directory is not removed
+	struct buf *went, *came;       // get the paths of `goes` and `comes` that were copied whole, to or from a directory that is not shared
+	bool removes;                  // at the end, removes there the files in `went` and, if nothing has failed, in `came`; after that, the directories
+	                               // above these files that have become empty, except the work dir. A path that is itself a directory is not removed
 	bool removes_dir;              // at the end, removes the work dir with its contents, if nothing has failed
 	struct buf *why;               // gets the names of files that could not be copied, and the causes; empty at first
 	// GOING -all of `goes` are copied-> COMING -all of `comes` are fetched-> ENDED: the last item was sent       GOING -a file fails-> ENDED
@@ -158,7 +158,7 @@ static void end_transfer(struct transfer *transfer) {
 	transfer->state = ENDED;
 }
 
-// Begins with the next path, if the present one is done.
+// Called by file_talk_step(). Ends the present path if its copy is over, and begins the next path; after the last path, ends the transfer.
 static void next(void *arg) {
 	const struct host_attempt *attempt = arg;
 	struct transfer *transfer = attempt->transfer;
@@ -192,7 +192,7 @@ static void send_files(void *arg, struct buf *frames, const char *why) {
 }
 
 // Begins the transfer that `of` describes; `of` is copied. A transfer that only removes files is made even while jobs are being ended. Returns false
-// if there is nothing to do, or the transfer is refused: attempt->result says which.
+// if there is nothing to do (the result is OUTCOME_OK), or the transfer is refused (OUTCOME_CANCELLED).
 static bool transfer_begin(struct host_attempt *attempt, const struct transfer *of) {
 	bool only_removes = of->goes.len == 0 && of->comes.len == 0;
 	attempt->result = (struct result){.outcome = OUTCOME_OK};
@@ -210,9 +210,9 @@ static bool transfer_begin(struct host_attempt *attempt, const struct transfer *
 	return attempt->transfer;
 }
 
-// Begins the transfer, or goes on with it. Returns false if it waits for the machine. Else sets attempt->result.outcome to OUTCOME_OK; to
-// OUTCOME_FAILED, with the reason in of->why; or to the outcome of an attempt that was ended meanwhile. If the conversation was lost, only
-// result.lost is set.
+// Begins the transfer, or goes on with it. Returns false if the transfer waits for the machine. Else returns true, and attempt->result.outcome is
+// OUTCOME_OK; OUTCOME_FAILED, with the reason in of->why; or the outcome of an attempt that was ended meanwhile. If the connection was lost, only
+// attempt->result.lost says so.
 static bool transfer_step(struct host_attempt *attempt, const struct transfer *of) {
 	mutex *lock = &attempt->host->hosts->lock;
 	if (!attempt->transfer && !transfer_begin(attempt, of)) {
@@ -233,8 +233,8 @@ static bool transfer_step(struct host_attempt *attempt, const struct transfer *o
 	return true;
 }
 
-// Returns the directory of a job there; NULL: the worker's directory. `dir` is the directory of --workdir or the manifest, or NULL. With --launch the
-// job gets the directory that it would have here. Else "." means this process's directory, relative to the login directory if it is below $HOME.
+// Returns the directory of a job on the host; NULL: the worker's directory. `dir`: that of --workdir or the manifest, or NULL. With --launch,
+// the job's directory is the same as on this machine. Else "." means this process's directory, written relative to $HOME if it is below $HOME.
 static const char *find_dir(const struct host *host, const char *dir) {
 	const struct hosts *hosts = host->hosts;
 	if (host->login->kind == SSHLOGIN_LAUNCH) {
@@ -335,7 +335,7 @@ static bool step_come(struct host_attempt *attempt) {
 	const struct result *fetched = &attempt->result;
 	attempt->step = STEP_OVER;
 	if (fetched->lost) {
-		result->lost = LOST_SILENT; // the attempt has run
+		result->lost = LOST_SILENT; // not LOST_UNSENT, as the command has run
 	} else if (fetched->outcome == OUTCOME_FAILED && is_good) {
 		result->outcome = OUTCOME_FAILED;
 		result->exit_code = 1;

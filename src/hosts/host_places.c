@@ -59,7 +59,7 @@ static bool is_coming(const struct host *host) {
 	return host->state == HOST_CONNECTING && !host->login->is_pilot && !host->was_up && !host->is_removed;
 }
 
-// Returns the least number of tries of the job on a host that it may use. Only hosts with so few tries are accepted, as by --retries of GNU parallel.
+// Returns how often the job was tried on the host where it was tried least, of the hosts that it may use. Only hosts with so few tries are accepted.
 static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_request *request) {
 	unsigned fewest = UINT_MAX;
 	if (!request->tries || request->tries->n == 0) {
@@ -92,8 +92,8 @@ static bool is_reserved(const struct host *host, const struct hosts_request *req
 	return is;
 }
 
-// Whether the attempt is to wait for hosts that are being connected, rather than take a slot of `best`: if `best` has more jobs now than each of
-// these hosts will get from the attempts that wait for them already, and the work does not fill the slots of all these hosts. With the lock.
+// Whether the attempt is to wait for hosts that are being connected, rather than take a slot of `best`. It is to wait if `best` has more slots in use
+// than attempts wait for each of these hosts already, and there are too few jobs to fill as many slots on each as `best` has. With the lock.
 static bool waits_for_others(struct hosts *hosts, const struct host *best, const struct hosts_request *request) {
 	unsigned coming = 0, others = 0;
 	if (hosts->spread_until == 0) {
@@ -196,7 +196,7 @@ static void take_slots_of(const struct hosts_place *place) {
 	note_free(place->host);
 }
 
-// Decides what becomes of the request. Returns false if it has to wait. With the lock.
+// Answers the request, if it can be answered now. Returns false if the request has to wait. With the lock.
 static bool answer(struct hosts *hosts, struct hosts_request *request) {
 	struct host *host = NULL;
 	if (atomic_load_relaxed(&hosts->ending) != HOSTS_RUN) {
@@ -212,7 +212,7 @@ static bool answer(struct hosts *hosts, struct hosts_request *request) {
 			host->state = HOST_HELD; // until hosts_brake_here(), because the load does not show the new job yet
 		}
 	} else if (request->only && request->only->slots == 0) {
-		request->answer = HOSTS_REFUSED; // the machine was removed
+		request->answer = HOSTS_REFUSED; // the machine of the loan was lost or removed
 	} else if (request->binding && (request->gone = find_unreachable(hosts, request))) {
 		request->answer = HOSTS_UNREACHABLE;
 	} else {
@@ -222,14 +222,14 @@ static bool answer(struct hosts *hosts, struct hosts_request *request) {
 }
 
 void hosts_answer_requests(struct hosts *hosts) {
-	bool again; // look at all requests again, because some may now take slots that were kept free for a request that was answered
+	bool again; // look at all requests again: slots or a host that were kept for one request are now free for the other requests
 	do {
 		again = false;
 		list_for_each_entry(&hosts->requests, struct hosts_request, request, link) {
 			if (answer(hosts, request)) {
 				again = again || lends_slot(request) || request->reserved;
 				hosts_withdraw_request(hosts, request);
-				pool_resume(request->worker); // from now on the request may be gone
+				pool_resume(request->worker); // from now on the request may be freed at any time
 			} else if (needs_several(request)) {
 				again = reserve_host(hosts, request) || again;
 			}
@@ -279,7 +279,7 @@ unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin
 	return given > 0 ? given : hosts->here;
 }
 
-// How many slots the host is to have.
+// Returns the number that host.slots is to become.
 static unsigned target_slots(const struct host *host) {
 	unsigned given = configured_slots(host->hosts, host->listed);
 	bool may_give = host->listed->cpus != host->login->cpus || given < host->offered; // the list has changed since the worker began

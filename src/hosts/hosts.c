@@ -22,12 +22,12 @@ enum {
 
 // ---- attempts ----
 
-// An order to the attempts on all machines. An attempt ignores an order if it has an equal or a stronger one; clean-ups obey only ORDER_KILL.
+// An order to the attempts on all machines. An attempt that has an equal or a stronger order ignores it; clean-ups obey only ORDER_KILL.
 struct order {
 	enum attempt_order how;
 	enum hosts_ending ending;      // hosts.ending is raised to this
-	const void *origin;            // the order is only for the attempt of this origin; or NULL
-	uint64_t limit, now, due;      // ORDER_EXPIRE: only for attempts that have run for `limit` ns; `due`: when the next attempt will have run so long
+	const void *origin;            // the order is only for the attempt with this config->origin; NULL: for all attempts
+	uint64_t limit, now, due;      // ORDER_EXPIRE: only for attempts that have run for `limit` ns by `now`; `due`: when to repeat the order
 };
 
 static void give_order(struct order *order, struct host_attempt *attempt) {
@@ -44,7 +44,7 @@ static void give_order(struct order *order, struct host_attempt *attempt) {
 	}
 }
 
-// NULL-safe. Returns order->due.
+// Raises hosts.ending, and gives the order to all attempts on all hosts. Returns order->due. NULL-safe.
 static uint64_t order_all(struct hosts *hosts, struct order *order) {
 	if (!hosts) {
 		return order->due;
@@ -308,7 +308,7 @@ void hosts_detach(struct hosts *hosts) {
 	}
 }
 
-// Adds the signals that the terminal sends. OpenSSH leaves ignored signals ignored, except while it prompts.
+// Adds to *ignored the signals that the terminal sends. OpenSSH leaves ignored signals ignored, except while it prompts.
 static void ignore_terminal(sigset_t *ignored) {
 	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP};
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); ++i) {
@@ -316,7 +316,7 @@ static void ignore_terminal(sigset_t *ignored) {
 	}
 }
 
-// Removes the machines for whose connections and jobs there are not enough descriptors; one machine is always left.
+// Sets the state HOST_ENDED of the machines for whose connections and jobs there are not enough descriptors; one machine is always left.
 static void fit_descriptors(const struct hosts *hosts) {
 	struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
 	const struct options *options = hosts->options;
@@ -351,7 +351,7 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wak
 	if (hosts->machines == 0) {
 		pool_add_slots(pool, -(int)slots);
 	}
-	fit_descriptors(hosts); // before any thread is started
+	fit_descriptors(hosts); // needs no lock, as no thread is started yet
 	if (connections_open(hosts, host_step) != 0) {
 		return diag_error("cannot start a thread for connections: %s", strerror(errno));
 	}

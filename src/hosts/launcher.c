@@ -24,7 +24,7 @@ static void close_pipes(struct launcher *launcher) {
 	fd_close(&launcher->err_fd);
 }
 
-// Notes how the process has ended.
+// Reaps the process, which has ended, and notes how it has ended.
 static void reap(struct launcher *launcher) {
 	int status = SIGKILL; // kept if waitpid() fails: then children_kill_orphans() has killed and reaped the process
 	while (waitpid(launcher->pid, &status, 0) < 0 && errno == EINTR) {
@@ -116,7 +116,7 @@ bool launcher_has_succeeded(const struct launcher *launcher) {
 	return strcmp(launcher->how, "exit 0") == 0;
 }
 
-// Appends the file, from its beginning.
+// Appends the content of the file, from its beginning.
 static void read_file(int fd, struct buf *into) {
 	(void)!(lseek(fd, 0, SEEK_SET) == 0 && read_to_end(fd, into, MOST_BYTES) == 0);
 }

@@ -24,17 +24,17 @@ struct pilot_policy {
 	unsigned slots;       // how many slots each pilot has
 	bool was_up;          // at least one pilot was up so far
 	bool is_refused;      // Slurm has said of a request that it can never be met, and no pilot has ever come
-	bool none_can_start;  // set by the caller: none of the present requests can ever be met, so the next step cancels them
+	bool none_can_start;  // set by the caller: none of the present requests can ever be met. The next step cancels these requests, and clears this
 	// used by pilot_policy.c only
 	unsigned failures;    // how many requests in a row have failed
 	uint64_t not_before;  // no pilot is requested before this time
-	uint64_t no_demand_since;    // since when no work waits for a slot; TIME_NEVER: some work does
+	uint64_t no_demand_since;    // since when no work waits for a slot; TIME_NEVER: some work waits
 	uint64_t query_pause, next_query; // the pause between two queries of Slurm's queue (0: no query yet); when the next query is due
 };
 
 // Sets pilots that are to be requested to PILOT_REQUESTED, and pilots that are to be released or whose request is to be cancelled to PILOT_LEAVING.
 // `demand`: how many more slots could be used now. *ret_queries: Slurm's queue is to be queried now for the reason why pilots wait. Returns when to
-// step again, if nothing happens before.
+// call this again, if nothing happens before.
 uint64_t pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now, bool *ret_queries);
 
 // Notes that a pilot has sent its `hello` frame.

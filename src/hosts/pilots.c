@@ -43,10 +43,10 @@ struct pilots {
 	char user[24];             // the user's numeric ID, for Slurm's commands
 	thread thread;
 	int wake_fd, stop_fd;
-	atomic_uint phase;         // CLOSES: the thread has ended, and stop_fd does not cut commands short any more
+	atomic_uint phase;         // STOPS: the thread is to end. CLOSES: the thread has ended, and stop_fd does not cut commands short any more
 	// of the thread
-	bool has_cleaned;          // the jobs of killed runs were cancelled
-	bool has_tried;            // the thread has tried to cancel the jobs of killed runs
+	bool has_cleaned;          // all jobs that killed runs have left in Slurm were cancelled
+	bool has_tried;            // the thread has tried at least once to cancel the jobs of killed runs
 	bool has_requested;        // a pilot was requested at least once
 	// under hosts.lock
 	struct pilot_policy policy;
@@ -67,8 +67,8 @@ static int run_command(const struct pilots *pilots, const char *const *argv, str
 	return launcher_run(&command, is_closing ? -1 : pilots->stop_fd, until, out, why);
 }
 
-// Cancels the jobs of that name; `waiting`: only the jobs that wait. Returns false if this fails, after a warning. At the end of the run there is
-// no warning, because pilots_close() then cancels all jobs once more.
+// Cancels the jobs of that name; `waiting`: only the jobs that wait. Returns false if this fails, after a warning. In the phase STOPS there is no
+// warning, because pilots_close() will cancel all jobs once more.
 static bool cancel(struct pilots *pilots, const char *name, bool waiting) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
@@ -115,7 +115,7 @@ static void clean_up(struct pilots *pilots) {
 
 // ---- why pilots wait ----
 
-// Sets the text of the last message. Returns whether it has changed. With the lock.
+// Sets *last, the text of the last message, to `text`. Returns whether this text is new. With the lock.
 static bool set_if_new(struct buf *last, const char *text) {
 	bool is_new = strcmp(buf_str(last), text) != 0;
 	if (is_new) {

@@ -137,8 +137,8 @@ static int send_request(const struct options *options, const struct context *con
 
 // ---- the answer ----
 
-// Waits for the whole answer and reads it into *in: *ret_answer, with *ret_text in *in. If a request that the run answers at once
-// has no answer after a timeout, warns and goes on waiting. Returns false if the connection ended before the answer.
+// Waits for the whole answer, and reads it into *in. *ret_answer: its frame; *ret_text: its text, in *in. If a request that the run answers at
+// once has no answer after a timeout, warns and goes on waiting. Returns false if the connection ended before the answer.
 static bool await_answer(int fd, const struct options *options, const char *what, struct buf *in, struct frame *ret_answer,
                          const char **ret_text) {
 	const char *name = options->control.run;
@@ -155,7 +155,7 @@ static bool await_answer(int fd, const struct options *options, const char *what
 	return frame_next(in, &at, ret_answer, ret_text);
 }
 
-// Prints the ID of a job, if there is one. `has`: what has become of the job, for the message if the ID cannot be written. Returns 0,
+// Prints the ID of a job, if there is one. `has`: what has happened to the job, for the message if the ID cannot be written. Returns 0,
 // or -1 after that message.
 static int print_id(const char *what, const char *id, size_t len, const char *has) {
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;

@@ -28,7 +28,7 @@ int control_ask(const struct options *options, const struct context *context) FP
 
 // --worker (worker.c): runs the jobs that a dispatcher sends over descriptors 0 and 1, as fairpar-worker(7) has it, until the dispatcher releases the
 // worker, the connection breaks, or a signal ends the process, which then dies by that signal. The worker may run for options->worker_seconds seconds;
-// 0: no limit. It ends its jobs two seconds and the length of --term-seq before this time is over. In the minute before that it takes no job; or in the
-// last tenth of the time until then, if that is less. Returns 0 after a release, else EXIT_TROUBLE after a message. Called while the process has one
-// thread. `context` is borrowed; jobs inherit it.
+// 0: no limit. When only two seconds and the length of --term-seq are left, it ends its jobs. Before that it takes no new job for a minute; or for a
+// tenth of the time from its start until then, if that is less. Returns 0 after a release, else EXIT_TROUBLE after a message. Called while the process
+// has one thread. `context` is borrowed; jobs inherit it.
 int worker_run(const struct options *options, struct context *context);

@@ -40,7 +40,7 @@ enum { STOP_MS = 100 };
 
 // ---- waiting ----
 
-// Appends the text, cut to at most `columns` columns. If the first holder of slots in it does not fit, its command is cut, but
+// Appends the text, cut to at most `columns` columns. If the first holder of slots in the text does not fit, its command is cut, but
 // not the pid behind the command.
 static void add_holder_cut(struct buf *line, const char *text, size_t columns) {
 	const char *pid = strstr(text, "' (pid "), *end = pid ? strchr(pid, ')') : NULL;
@@ -53,7 +53,7 @@ static void add_holder_cut(struct buf *line, const char *text, size_t columns) {
 	}
 }
 
-// Draws a line with the rank of this process among those that wait for the pool, shown only while this process is in the foreground.
+// Draws a line with the rank of this process among the clients that wait for slots; shown only while this process is in the foreground.
 static void show_rank(const struct options *options, const struct client_event *event) {
 	struct winsize size = {0};
 	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
@@ -64,7 +64,7 @@ static void show_rank(const struct options *options, const struct client_event *
 	(void)screen_draw(NULL, buf_str(&line), 1);
 }
 
-// Answers signals while the command waits for a slot; or for memory, if `client` is NULL. A signal that ends runs ends this process.
+// Answers signals while the command waits: for a slot; or for memory, if `client` is NULL. A signal that would end a run ends this process.
 static void answer_signals(struct client *client, int signal_fd) {
 	int signal;
 	while ((signal = signals_next(signal_fd)) != 0) {
@@ -94,13 +94,13 @@ static void give_up(const struct options *options, const struct client_event *ev
 
 enum awaited { AWAITED_LEASE, AWAITED_NOBODY, AWAITED_TOO_LONG };
 
-// Waits until the pool grants a lease, which is *ret_lease (of type CLIENT_GRANTED). Returns AWAITED_LEASE; or, after a message,
-// AWAITED_NOBODY if the server was lost, or AWAITED_TOO_LONG.
+// Waits until the pool grants a lease. Returns AWAITED_LEASE, with *ret_lease, the event of type CLIENT_GRANTED; or, after a message,
+// AWAITED_NOBODY if the server was lost, or AWAITED_TOO_LONG if no lease came by `deadline` (--pool-wait).
 static enum awaited await_lease(struct client *client, const struct options *options, uint64_t deadline, int signal_fd,
                                 struct client_event *ret_lease) {
 	const bool draws = isatty(STDERR_FILENO);
 	uint64_t slow = draws || options->quiet ? TIME_NEVER : now_ns() + CLIENT_SLOW;
-	bool is_late = false;      // the time of --pool-wait is over, and the server was asked for the last time
+	bool is_late = false;      // the time of --pool-wait is over, and the server was asked once more for the rank
 	for (;;) {
 		struct client_event event;
 		while ((event = client_next(client)).type != CLIENT_NOTHING) {
@@ -196,7 +196,7 @@ static bool start_child(const char *path, char *const *argv, const struct contex
 	return ret_child->pid > 0;
 }
 
-// Waits for the child's end. Returns the child's exit status, and *ret_signal: the signal that has ended it, or 0.
+// Waits for the child's end. Returns the child's exit status, and *ret_signal: the signal that has ended the child, or 0.
 static int reap_child(struct plain_child *child, int *ret_signal) {
 	int status = 0;
 	atomic_store_release(&child->guardian.table->targets[0], 0); // before another process can get the pid
@@ -272,7 +272,7 @@ static void limit_step(struct time_limit *limit, const struct options *options, 
 	limit->due = term_seq_due(seq, limit->nsent++, now);
 }
 
-// Answers the server of a pool that finds its number of slots by measuring (-j auto): sends how busy the command is. With
+// Answers the server of a pool that finds its number of slots by measuring (-j auto): tells the server how busy the command is. With
 // `spares`, at most `width` processors count, because spare slots count as busy by themselves.
 static void send_observation(struct client *client, const struct plain_child *child, uint32_t width, bool spares, struct activity *activity) {
 	uint64_t used = thread_cpu_ns();
@@ -331,8 +331,8 @@ static bool attend(struct client *client, const struct options *options, struct 
 	return limit.nsent > 0;
 }
 
-// Runs the command: on the lease if `client` is not NULL, and with spare slots if `spare` is not NULL. Returns its exit status, or
-// EXIT_TIMED_OUT, and *ret_signal: the signal that has ended it, if one has.
+// Runs the command: on the lease if `client` is not NULL, and with spare slots if `spare` is not NULL. Returns the command's exit status,
+// or EXIT_TIMED_OUT. Sets *ret_signal, which is 0 before the call, to the signal that has ended the command, if one has.
 static int run_command(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
                        struct jobserver_spare *spare, int signal_fd, int *ret_signal) {
 	const char *path = program_find(options->command[0]);
@@ -480,8 +480,8 @@ static void add_json_line(struct buf *out, const struct client_line *line) {
 	buf_addc(out, '}');
 }
 
-// Appends what the server has reported; or, without a client, that nobody uses the pool, with the number of slots that it would
-// have without --pool-slots.
+// Appends what the server has reported; or, without a client, that nobody uses the pool, with the number of slots that the pool
+// would have without --pool-slots.
 static void add_status(struct buf *out, const char *pool, bool is_json, const struct client *client, const struct client_event *report) {
 	const struct slots_bounds bounds = client ? client_state(client)->bounds : (struct slots_bounds){0};
 	const unsigned slots = client ? client_state(client)->slots : slots_usable_cpus();
@@ -508,7 +508,7 @@ static void add_status(struct buf *out, const char *pool, bool is_json, const st
 	buf_adds(out, is_json ? "]}\n" : "");
 }
 
-// --status: prints what the server reports; without a client, a pool that nobody uses. Returns the exit status.
+// --status: prints what the server reports; or, without a client, that nobody uses the pool. Returns the exit status.
 static int show_status(struct client *client, const struct options *options) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	struct client_event report = {.text = ""};

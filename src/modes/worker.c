@@ -33,14 +33,14 @@
 
 enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50, LAST_S = 2, BATCHES = 256 };
 
-// A job, from its `run` frame until its end was sent. Its thread owns it; the connection's thread uses only what the lock guards.
+// A job, from its `run` frame until its end was sent. The job's thread owns it; the thread of the loop uses only what the lock guards.
 struct remote_job {
 	struct remote_worker *worker;
 	uint64_t number;
 	struct remote_batch *batch; // or NULL
 	struct payload payload;
 	struct list link;        // link in worker->held or worker->ready, until a thread has taken the job
-	// Wake its thread, if the thread waits. (A thread that takes the job later looks for input or room before it waits.)
+	// Two descriptors that wake the job's thread if it waits. (A thread that takes the job later looks for input or room before it waits.)
 	int input_fd;            // readable when there is input (wakeup_open()); -1: the job gets no input
 	int room_fd;             // readable when more output may be sent; borrowed from the thread; -1: the job has no thread yet
 	bool has_files;          // this is no job, but a conversation about files (file_talk.h)
@@ -48,11 +48,11 @@ struct remote_job {
 	struct file_talk talk;   // the conversation; guarded by worker->lock
 	// guarded by worker->lock:
 	struct buf input;        // bytes that were not written to its stdin yet
-	bool stopped, expired, killed; // what `stop` frames have said
+	bool stopped, expired, killed; // a `stop` frame has come; the first one said STOP_EXPIRE; one of them said STOP_KILL
 	bool shut[STREAM_ERR + 1];     // nobody reads what the job writes to this stream
 };
 
-// What is learned of the jobs of a batch.
+// What the worker has learned from the jobs of a batch: how long these run, and how much memory they need.
 struct remote_batch {
 	struct controller_batch pace;  // guarded by auto_slots.c
 	struct memory_learned memory;  // guarded by process/memory.c
@@ -67,28 +67,28 @@ struct remote_lending {
 struct remote_worker {
 	const struct options *options;
 	struct context *context;
-	struct slots_bounds bounds; // of the number of slots, jobs at once; equal unless -j is auto
+	struct slots_bounds bounds; // the fewest and the most slots (jobs at once); equal unless -j is auto
 	bool learns_memory;      // a job whose batch is known starts only if there is memory for it (process/memory.h)
 	struct children *children;
 	struct nested *nested;   // lends slots to the fairpars in jobs; or NULL
 	struct auto_slots *auto_slots; // of -j auto; or NULL
-	struct remote_batch *batches;  // BATCHES entries, if the worker learns of its jobs: the index of a batch is its number modulo BATCHES
+	struct remote_batch *batches;  // BATCHES entries, if the worker learns from its jobs: the index of a batch is its number modulo BATCHES
 	struct worker_end *end;  // this end of the connection, with the jobs in its channel; `lock` guards it and all members up to `env`
 	mutex lock;
-	cond work;               // something is ready, or the threads are to end
-	cond ends;               // `ending` is set
+	cond work;               // signalled when a job is put into `ready`, and when the threads are to end
+	cond ends;               // broadcast when `ending` is set
 	struct list held;        // jobs that wait for the gate
 	struct list ready;       // jobs and conversations about files that wait for a thread
 	struct thread_entry *threads;
 	unsigned nthreads;
-	bool ending;             // the jobs are being ended, and no further one is taken; set by the loop
-	struct remote_job *starting; // the job that has passed the gate and does not run yet, so that the load does not show it; or NULL
-	unsigned taken;          // slots of the jobs
-	bool was_full;           // since the last sample of -j auto, all slots were taken: the dispatcher may have more jobs
+	bool ending;             // the jobs are being ended, and no further job is taken; set by the loop
+	struct remote_job *starting; // the job that has passed the gate but does not run yet, so the load does not show it; or NULL
+	unsigned taken;          // number of slots that the jobs have
+	bool was_full;           // all slots were taken at some time since the last sample of -j auto: the dispatcher may have more jobs
 	bool is_braked;          // no job may start for now; a `brake` frame has said so
-	bool suspended;          // the jobs are stopped, with the dispatcher
+	bool suspended;          // the jobs are stopped, because the dispatcher is
 	bool threads_end;
-	struct buf base;         // variables of `env` frames
+	struct buf base;         // the variables of the `env` frame, a NUL behind each
 	char **env;              // what jobs inherit; array owned
 	// of the loop:
 	struct sysload_gate gate;
@@ -97,7 +97,7 @@ struct remote_worker {
 	int signal;              // the signal that ends the worker, or 0
 	bool said_bye;           // `bye` was sent, as the worker's time is nearly over
 	uint64_t last_minute;    // from when on no further job is taken (now_ns() time)
-	uint64_t over;           // when the jobs that still run are ended
+	uint64_t over;           // when the jobs that still run are to be ended (now_ns() time)
 	uint64_t next_gate_check;// while is_braked is set: when to look at the machine's load and memory again
 	uint64_t reap;           // when to look for orphans again
 };
@@ -181,7 +181,7 @@ static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	return TIME_NEVER;
 }
 
-// Notes that the job which the gate let in has started, or has failed to. With the lock.
+// If `job` is worker->starting: notes that it has started, failed to start, or waits for memory; so the gate may let the next job in. With the lock.
 static void leave_gate(struct remote_worker *worker, struct remote_job *job) {
 	if (worker->starting == job) {
 		worker->starting = NULL;
@@ -191,7 +191,7 @@ static void leave_gate(struct remote_worker *worker, struct remote_job *job) {
 
 // ---- slots for the fairpars in jobs; with the lock ----
 
-// Asks the dispatcher for a slot, which it lends when it is the turn of the job's batch.
+// Asks the dispatcher for a slot. The dispatcher lends a slot when it is the turn of the job's batch.
 static bool request_slot(void *arg, const struct live_attempt *attempt) {
 	struct remote_worker *worker = arg;
 	channel_say(&worker->end->channel, FRAME_WANT, list_entry(attempt, struct remote_job, live)->number, 1, "");
@@ -348,7 +348,7 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 	}
 }
 
-// Returns the program of the job: the dispatcher's path if there is such a file here, else the one that execvp() would find.
+// Returns the program of the job: the dispatcher's path if there is such a file here, else the path that execvp() would find.
 static const char *find_program(const struct payload *payload, char *const *env, struct buf *file) {
 	const char *name = payload->argv.at[0];
 	if (strchr(name, '/') || access(payload->child.path, F_OK) == 0) {
@@ -388,7 +388,7 @@ static void run_child(struct remote_job *job, const struct context *context, cha
 	child_run(job->worker->children, &config, &ret_end->result, &ret_end->error);
 }
 
-// Makes the context of the job, and executes it.
+// Makes the context of the job, and executes the job.
 static void execute(struct remote_job *job, void *stack_top, struct job_end *ret_end) {
 	const struct payload *payload = &job->payload;
 	if (payload->dir && payload->makes_dir && make_dirs(payload->dir) != 0) {

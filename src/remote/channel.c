@@ -137,7 +137,7 @@ static enum wire_sender other_end(const struct channel *channel) {
 	return channel->self == WIRE_WORKER ? WIRE_DISPATCHER : WIRE_WORKER;
 }
 
-// Returns how many bytes of a job may be under way from the end `sender`.
+// Returns how many bytes of a job the end `sender` may send before they are acknowledged.
 static size_t window_of(enum wire_sender sender) {
 	return sender == WIRE_WORKER ? OUTPUT_WINDOW : INPUT_WINDOW;
 }

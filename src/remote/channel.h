@@ -17,8 +17,8 @@
 #define CHANNEL_DEAD_NS (UINT64_C(60) * 1000000000)
 
 enum {
-	OUTPUT_WINDOW = 256 * 1024, // bytes of a job's output that may be under way
-	INPUT_WINDOW = 64 * 1024,   // bytes of a job's input that may be under way
+	OUTPUT_WINDOW = 256 * 1024, // the most bytes of a job's output that are sent and not acknowledged yet
+	INPUT_WINDOW = 64 * 1024,   // the most bytes of a job's input that are sent and not acknowledged yet
 	MARK_SIZE = 32,             // hexadecimal digits of the mark in a greeting
 };
 
@@ -41,7 +41,7 @@ struct worker_hello {
 	const char *node; // the machine's name
 };
 
-// How an attempt has ended, as a `done` frame says it. The times in `result` count from the attempt's start.
+// The contents of a `done` frame: how an attempt has ended. The times in `result` are nanoseconds since the attempt's start.
 struct job_end {
 	struct result result;
 	struct spawn_error error; // if the outcome is OUTCOME_SPAWN_ERROR
@@ -59,7 +59,7 @@ struct channel_job {
 	size_t receive_window;    // how many bytes the other end may send now
 	size_t passed_on;         // bytes that came and were passed on, but are not acknowledged yet
 	uint64_t due;             // dispatcher: when a job that was told to stop must have ended; UINT64_MAX: no such time
-	bool is_read;             // dispatcher: some of the job's output was passed on since `due` was set
+	bool is_read;             // dispatcher: some of the job's output was acknowledged since `due` was set
 };
 
 struct channel {
@@ -100,8 +100,8 @@ void channel_send(struct channel *channel, const struct wire_frame *frame);
 // Queues a frame with up to two numbers, and with the text (cut after WIRE_TEXT_MOST bytes) if frames of this type have a payload.
 void channel_say(struct channel *channel, enum wire_type type, uint64_t first, uint64_t second, const char *text);
 
-// channel_add_job() adds a job, whose number is higher than all before; channel_find_job() returns the job of that number, or NULL;
-// channel_remove_job() removes it. A pointer to a job is valid until the next job is added or removed.
+// channel_add_job() adds a job, whose number is higher than those of all earlier jobs; channel_find_job() returns the job of that number, or NULL;
+// channel_remove_job() removes the job. A pointer to a job is valid until the next job is added or removed.
 struct channel_job *channel_add_job(struct channel *channel, uint64_t number);
 struct channel_job *channel_find_job(const struct channel *channel, uint64_t number);
 void channel_remove_job(struct channel *channel, struct channel_job *job);
@@ -124,12 +124,12 @@ const char *channel_acknowledged(struct channel *channel, struct channel_job *jo
 // channel is broken (channel_why()).
 int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now);
 
-// channel_output() returns the *ret_n bytes, perhaps 0, that are to be written next; borrowed until the next call. channel_sent() says how
-// many of these were written.
+// channel_output() returns the *ret_n bytes, perhaps 0, that are to be written next; borrowed until the next call. channel_sent() notes that `n`
+// of these bytes were written.
 const char *channel_output(struct channel *channel, size_t *ret_n);
 void channel_sent(struct channel *channel, size_t n);
 
-// Writes the bytes that the descriptor takes now: the only I/O here. Returns 0 if no bytes are left, a number above 0 if some are, -1 with errno.
+// Writes the bytes that the descriptor takes now: the only I/O here. Returns 0 if all bytes were written, a number above 0 if not; -1 with errno.
 ssize_t channel_write(struct channel *channel, int fd);
 
 // Sets is_unsent of each job that the other end cannot know of, because the last byte of its first frame was not written.

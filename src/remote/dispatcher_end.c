@@ -44,7 +44,7 @@ static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job
 	gone.is_unsent = true;
 	end->refused = end->channel.heard;
 	channel_remove_job(&end->channel, job);
-	if (!end->is_braked) { // the worker has sent no `brake` frame: the same job would be sent to it again at once
+	if (!end->is_braked) { // without a `brake` frame, the same job would be sent to this worker again at once, and refused again
 		leave(end, frame->payload);
 	}
 	end->calls.lost(end->arg, &gone);
@@ -172,7 +172,7 @@ static void greet(struct dispatcher_end *end) {
 	buf_printf(&end->channel.current, "%s%.*s\n", GREETING, MARK_SIZE, end->mark + 1);
 }
 
-// Finds the line "WORD MARK REST" in what came before the mark, and appends REST. Returns false if that line has not come.
+// Finds the line "WORD MARK REST" in the bytes that came before the mark, and appends REST. Returns false if the line has not come.
 static bool find_request(const struct dispatcher_end *end, const char *word, struct buf *ret_rest) {
 	FP_CLEANUP(buf_fini) struct buf begin = BUF_INIT;
 	buf_printf(&begin, "\n%s %.*s", word, MARK_SIZE, end->mark + 1);

@@ -6,7 +6,7 @@
 //             file beside its own file, it says "same", and nothing is copied. A receiver that finds the sender's very file says "same" itself.
 //
 // No name leads the receiver out of the directory that it was given: it takes one name at a time, and opens it relative to a descriptor, following
-// no link. A file has a temporary name in its directory until it is whole. A failure is noted in `why` at both ends, and other files are copied.
+// no link. A file has a temporary name in its directory until it is whole. A failure is noted in `why` at both ends, and the copy goes on.
 //
 // The receiver makes a symbolic link only if its text cannot lead out of the copied tree: a relative path, with ".." only at the beginning, and not
 // more ".." than directories from the link up to the top of the tree. But the text may name another link, which the user has made and which leads
@@ -34,8 +34,8 @@ enum file_look { LOOK_NOT_YET, LOOK_OTHER, LOOK_UNKNOWN, LOOK_SAME };
 
 struct file_location {
 	const char *dir;           // the directory that `name` is in or below; "": the working directory
-	const char *name;          // in the form of file_route.name: "./a/b"
-	const char *temp;          // the temporary name
+	const char *name;          // the path from `dir`, in the form of file_route.name: "./a/b"
+	const char *temp;          // the name that the file has until it is whole
 };
 
 struct file_copy {
@@ -60,8 +60,8 @@ struct file_copy {
 	// of a sender
 	bool has_ended;
 	bool is_refused;           // the receiver could not make the file or directory that is the whole copy
-	bool is_cut;               // no more bytes of the present file are sent
-	uint64_t data_end;         // where the next hole may begin
+	bool is_cut;               // no more bytes of the present file are to be sent
+	uint64_t data_end;         // no hole begins between `offset` and this offset; INT64_MAX: no hole follows
 	char *bytes;               // buffer for one `data` frame
 	// of a receiver
 	bool has_temp;             // there is a temporary file: in the deepest directory that is open, or in dir_fd if none is open
@@ -84,7 +84,7 @@ void file_copy_give(struct file_copy *copy, struct buf *out);
 // Queues a frame to be sent.
 void file_copy_write(struct file_copy *copy, const struct wire_frame *frame);
 
-// Notes why `name`, in the deepest directory, cannot be copied, and tells the other end. `entry`: a receiver's number of the entry; 0 from a sender.
+// Notes why `name`, in the deepest directory, cannot be copied, and tells the other end. `entry`: at a receiver, the number of the entry; else 0.
 void file_copy_fail(struct file_copy *copy, uint64_t entry, const char *name, const char *why);
 
 // Opens the directory of the file as dir_fd; with `makes`, makes the missing directories of its path. Returns 0, or -1 with errno.
@@ -95,15 +95,15 @@ int file_copy_open_dir(struct file_copy *copy, bool makes) FP_NODISCARD;
 // How far a path was followed.
 struct file_spot {
 	int fd;                    // the directory, with O_PATH
-	size_t room;               // how many levels up from there the path may still lead; ANYWHERE at first
+	size_t room;               // how many levels up from that directory the path may still lead; ANYWHERE at first
 	unsigned nlinks;           // how many links were followed
 };
 
 // Returns the target of the link, for the caller to free; or NULL with errno, for example if `name` is no link.
 char *file_copy_read_link(int dir, const char *name) FP_NODISCARD;
 
-// If *name in that directory is a link, goes to the directory of its target, and sets *name to the target's name there; the old name is freed, and
-// the caller frees the new one. Returns 1; or 0 if *name is no link, or -1 with errno.
+// If *name in the directory of `spot` is a link, moves `spot` to the directory of the link's target, and sets *name to the target's name there; frees
+// the old name, and the caller frees the new name. Returns 1; or 0 if *name is no link, or -1 with errno.
 int file_copy_follow(struct file_spot *spot, char **name) FP_NODISCARD;
 
 // Returns the message for the errno of file_copy_open_dir() or file_copy_follow().

@@ -108,7 +108,7 @@ static const char *on_bytes(struct file_copy *copy, const char *bytes, uint64_t 
 	return NULL;
 }
 
-// Gives the file its size (as its last bytes may be a hole), its time and its name.
+// Ends the file: gives it its size (as its last bytes may be a hole), its time and its name.
 static void end_file(struct file_copy *copy) {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, copy->mtime};
 	copy->in_file = false;
@@ -178,7 +178,7 @@ static bool is_name(const char *bytes, size_t n, bool has_target) {
 	return is_part && (has_target ? rest > 1 && !memchr(bytes + len + 1, '\0', rest - 1) : rest == 0);
 }
 
-// Whether the place of the copy already holds the sender's very file, because both ends see the same directory.
+// Whether the path of the copy already leads to the sender's very file, because both ends see the same directory.
 static bool has_file(struct file_copy *copy, const char *id) {
 	struct stat stat;
 	char own[FILE_ID_SIZE] = "";

@@ -29,7 +29,7 @@ static void send_entry(struct file_copy *copy, enum file_kind kind, const struct
 	});
 }
 
-// Ends the regular file, or the deepest directory. Ends the copy, too, if no directory is open then.
+// Ends the regular file, or the deepest directory. If no directory is open afterwards, ends the copy, too.
 static void send_end(struct file_copy *copy) {
 	bool was_file = copy->in_file;
 	fd_close(&copy->fd);
@@ -43,7 +43,7 @@ static void send_end(struct file_copy *copy) {
 
 // ---- a regular file ----
 
-// Begins the file.
+// Begins to send the file.
 static void send_file(struct file_copy *copy, int dir, const char *name) {
 	struct stat stat;
 	copy->fd = openat(dir, name, OPEN_FLAGS);
@@ -148,7 +148,7 @@ static void send_link(struct file_copy *copy, int dir, const char *name, const s
 	}
 }
 
-// Begins the file `name`, which is in the deepest directory, or is itself what is copied.
+// Begins to send the file, link or directory `name`, which is in the deepest open directory, or is the top of the copy.
 static void send_next(struct file_copy *copy, int dir, const char *name) {
 	struct stat stat;
 	if (fstatat(dir, name, &stat, AT_SYMLINK_NOFOLLOW) != 0) {

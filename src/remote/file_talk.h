@@ -1,5 +1,5 @@
-// A conversation about files, on a connection that jobs use, too. The dispatcher names one item after the other (`item` frames), and says when no
-// more come. Both ends copy each item (file_copy.h), or the worker removes it.
+// A conversation about files, on a connection that jobs use, too. The dispatcher names one item after the other (`item` frames), and at last says
+// that no more items come. An item is a file that both ends copy (file_copy.h), or that the worker removes.
 //
 // Takes and makes frames, and reads and writes files; has no threads and no connection. channel_send_frames() writes the job's number into each.
 
@@ -10,8 +10,8 @@
 
 enum file_item { ITEM_GOES, ITEM_COMES, ITEM_REMOVED, ITEM_TREE_REMOVED, ITEM_LAST, FILE_ITEMS }; // in an `item` frame
 
-// One end of a conversation. Two threads share it and a lock: the talker, which copies the files, and the thread of the connection. The talker may
-// be one thread now and another one later.
+// One end of a conversation. Two threads share it and a lock: the talker, which copies the files, and the thread of the connection. Different threads
+// may be the talker one after the other.
 struct file_talk {
 	// Called by the talker at the dispatcher's end, without the lock: frees `copy` if it is over, and begins with the next item. NULL: the worker's end
 	void (*next)(void *sender);
@@ -33,7 +33,7 @@ struct file_talk {
 void file_talk_init(struct file_talk *talk);
 void file_talk_fini(struct file_talk *talk);
 
-// Hands a frame to the talker. Returns NULL, or why it is not allowed: static text. file_talk_end() says that no more frames come. Both with the lock.
+// Hands a frame to the talker. Returns NULL, or why the frame is not allowed: static text. file_talk_end() says that no frame follows. With the lock.
 const char *file_talk_post(struct file_talk *talk, const struct wire_frame *frame);
 void file_talk_end(struct file_talk *talk);
 

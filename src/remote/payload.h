@@ -19,7 +19,7 @@ struct payload_context {
 	bool copies_context;  // --launch: jobs get the same context there as here, so unset variables, umask, limits and niceness are sent, too
 	const char *dir;      // the job's directory, relative to the worker's; NULL: the worker's
 	bool makes_dir;       // the worker makes the directory if it is missing
-	uint64_t batch;       // the number of the job's batch, for a worker that learns of its jobs; 0: it is not sent
+	uint64_t batch;       // number of the job's batch, for a worker that learns from jobs what others of the batch need; 0: it is not sent
 	unsigned width;       // slots that the job takes
 };
 

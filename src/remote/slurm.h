@@ -50,7 +50,7 @@ void slurm_add_step(struct buf *text, const struct slurm_node *node);
 // command asks Slurm how much time the job has left. `options` are the user's own options for srun, as words of sh, or "".
 void slurm_add_pilot(struct buf *text, const char *name, unsigned cpus, const char *options);
 
-// Returns how many CPUs for each task the options for srun ask for (-c, --cpus-per-task); 0: they do not say.
+// Returns how many CPUs for each task the options for srun ask for (-c, --cpus-per-task); 0: the options do not say.
 unsigned slurm_cpus(const char *options);
 
 // The parts of the name of a run's pilots. By such a name a later run finds the pilots of a killed run.

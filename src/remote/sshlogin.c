@@ -121,7 +121,7 @@ static char *take(const char **text, size_t n) {
 	return taken;
 }
 
-// Reads [@GROUP+GROUP/]. If only groups are given, *text is "" then.
+// Reads [@GROUP+GROUP/], and moves *text behind it: to "" if only groups are given.
 static void read_groups(const char **text, struct buf *groups) {
 	while (**text == '@' || (groups->len > 0 && **text == '+')) {
 		++*text;
@@ -145,7 +145,7 @@ static void read_cpus(const char **text, struct sshlogin *login) {
 	}
 }
 
-// Whether OpenSSH 9.6 accepts this user name of `n` bytes. It refuses names that a shell of a ProxyCommand might misread. `user` has no blank.
+// Whether OpenSSH 9.6 accepts this user name of `n` bytes. OpenSSH refuses names that a shell of a ProxyCommand might misread. `user` has no blank.
 static bool is_user(const char *user, size_t n) {
 	bool is = n > 0 && *user != '-' && user[n - 1] != '\\';
 	for (size_t i = 0; i < n; ++i) {

@@ -29,7 +29,7 @@ struct sshlogin {
 	char *host;       // GNU parallel's {host}: without user, port, brackets, command; with --launch the same as `name`
 	char *user, *port; // or NULL
 	char *command;    // the machine's own command in place of ssh, text for sh; or NULL. With --launch: the whole command, with {}
-	struct buf groups; // the groups that it is in: "a\0b\0", a NUL behind each
+	struct buf groups; // the groups that the machine is in: "a\0b\0", a NUL behind each
 };
 
 struct sshlogins {
@@ -47,15 +47,15 @@ void sshlogins_fini(struct sshlogins *list);
 typedef int sshlogin_reader(void *arg, const char *name, struct buf *ret_text, char **ret_error);
 
 // Adds the machines of one argument of -S, separated by commas or newlines (\, and ,, stand for a comma); ".." and "-" are files, read by `read`.
-// A machine whose name is in the list is not added again, but its N replaces the old one, as in GNU parallel.
+// A machine whose name is in the list is not added again, but its N, if not 0, replaces the old N, as in GNU parallel.
 // Returns 0, or -1 with *ret_error, a whole message (caller frees).
 //
 // `is_file`: the text is the name of a file (of --sshloginfile), with one or more machines on each line. Empty lines are skipped, and so are
 // comments: from a # at the beginning of a line or behind a blank to the end of the line.
 int sshlogins_add(struct sshlogins *list, const char *text, bool is_file, sshlogin_reader *read, void *arg, char **ret_error) FP_NODISCARD;
 
-// Adds a machine of --launch, which `text` starts. `name`: its name; if a machine of the list has it, nothing is added. NULL: the name is the text
-// without {}, and the list may have it twice. `cpus`: as sshlogin.cpus. Returns 0, or -1 with *ret_error: the text does not hold {} once.
+// Adds a machine of --launch; `text` is its command. `name`: its name; if a machine of the list has this name, nothing is added. NULL: its name is
+// `text` without {}, which the list may have twice. `cpus`: as sshlogin.cpus. Returns 0, or -1 with *ret_error: `text` is not one line with one {}.
 int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) FP_NODISCARD;
 
 // If "@GROUP" has named groups, removes the machines that are in none of them. Then removes machines without a slot, as GNU parallel does: 0/HOST
@@ -79,17 +79,17 @@ struct sshlogin_worker {
 	const char *term_seq; // --term-seq, or NULL
 	const char *load;     // --load, or NULL
 	uint64_t memfree;     // --memfree, bytes, or 0
-	const char *memory;   // "auto" or "none", as --memory says; or NULL
-	const char *program;  // $FAIRPAR_REMOTE, the path of fairpar there ("~/…" is below the login directory), not empty; or NULL: with --launch it
-	                      // is `self`, else it is searched for
+	const char *memory;   // the --memory of the worker: "auto" or "none"; or NULL
+	const char *program;  // $FAIRPAR_REMOTE, the path of fairpar there ("~/…" is below the login directory), not empty; or NULL: with --launch the
+	                      // path is `self`, else fairpar is searched for
 	const char *self;     // path of this program
-	const struct program_copy *copy; // for machines without a fairpar; or NULL
+	const struct program_copy *copy; // the program for machines without a fairpar; or NULL
 };
 
 // Appends the words of the command that starts the worker, a NUL behind each. The first word is a program to be looked for in PATH. The command's
 // stdin and stdout are the connection. With ssh the last word is a script that sh, csh and fish read alike. If the machine has no fairpar, the
-// script requests `copy` (dispatcher_end.h), keeps it below ~/.cache/fairpar, and finds it there the next time. Returns 0, or -1 with *ret_error,
-// a whole message (caller frees): `program` has characters other than letters, digits and "_./+,:@%-".
+// script requests `copy` (dispatcher_end.h), keeps it below ~/.cache/fairpar, and finds it there the next time. Returns 0, or -1 with *ret_error
+// (caller frees): `program` or `self` has characters other than letters, digits and "_./+,:@%-"; or sshlogin_jobs() has failed.
 int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *worker, struct buf *words, char **ret_error) FP_NODISCARD;
 
 // Sets ret_text to the -j for the worker: "" for the default, one slot for each CPU. A number of jobs counts for each machine, as in GNU
@@ -101,13 +101,13 @@ int sshlogin_jobs(const struct sshlogin *login, const char *jobs, char ret_text[
 // ---- program_copy.c: the copy of fairpar that is sent to a machine which has none ----
 
 struct program_copy {
-	char *path;      // of the file here; owned
+	char *path;      // of the file on this machine; owned
 	uint64_t size;   // bytes; 0: there is no file
-	char name[40];   // name of the file's copies there, made from its size and time: letters, digits and '-'
+	char name[40];   // name of the copies on other machines, made from the file's size and time: letters, digits and '-'
 	bool is_static;   // the file is `fairpar-static`, which needs no libraries
 	int fd;          // of the file, once a machine has requested it; -1 before
-	uint64_t length, left; // its length when it was opened; how many of its bytes are not in the checksum yet
-	uint32_t crc;
+	uint64_t length, left; // length of the file when it was opened; how many of its bytes are not in `crc` yet
+	uint32_t crc;    // the checksum of cksum(1) so far
 };
 
 // Finds the file to send: `fairpar-static`, which needs no libraries on the other machine, beside the program at `self`; else the program itself.

@@ -29,11 +29,11 @@ struct worker_end {
 };
 
 // Makes the end. `calls` and `hello` are copied; hello->node is borrowed, and sent up to WIRE_HEADER_MOST - 1 bytes. The channel begins with
-// the dispatcher's greeting, which is answered with the hello. worker_end_free() frees it; NULL-safe.
+// the dispatcher's greeting, which is answered with the hello. worker_end_free() frees the end; NULL-safe.
 struct worker_end *worker_end_new(const struct worker_calls *calls, void *arg, const struct worker_hello *hello, uint64_t now);
 void worker_end_free(struct worker_end *end);
 
-// The next functions send a frame about a job that `begin` was called with and that is not gone. The owner itself sends `brake` and `bye`.
+// The next three functions send a frame about a job that has come (`begin`) and is not gone. The owner itself sends `brake` and `bye` frames.
 
 // The job runs as process `pid`, since `ago` nanoseconds.
 void worker_end_started(struct worker_end *end, uint64_t job, uint64_t pid, uint64_t ago);

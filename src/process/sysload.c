@@ -44,23 +44,23 @@ unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n) {
 
 // ---- the kernel ----
 
+// Reads the file; or, in a build with faults, the file that the variable `override` names. Returns false with errno, true with errno 0.
 static bool read_file(const char *path, const char *override FP_UNUSED, struct buf *text) {
 #ifdef FAIRPAR_FAULTS
 	const char *other = getenv(override);
 	path = other ? other : path;
 #endif
-	errno = 0;
-	bool done = proc_read(AT_FDCWD, path, text) == 0;
-	errno = done ? 0 : errno;
-	return done;
+	errno = proc_read(AT_FDCWD, path, text) == 0 ? 0 : errno;
+	return errno == 0;
 }
 
-bool sysload_load(uint64_t *ret_load) {
+// As sysload_free(), for the figures of /proc/stat and /proc/vmstat.
+static bool read_load(uint64_t *ret_load) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	return read_file("/proc/stat", "FAIRPAR_STAT", &text) && sysload_parse_load(buf_str(&text), ret_load);
 }
 
-bool sysload_swapped(struct swapped *ret_swapped) {
+static bool read_swapped(struct swapped *ret_swapped) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	return read_file("/proc/vmstat", "FAIRPAR_VMSTAT", &text) && sysload_parse_swapped(buf_str(&text), ret_swapped);
 }
@@ -87,7 +87,7 @@ static void check_swap(struct sysload_gate *gate, struct buf *why) {
 	struct swapped swapped;
 	uint64_t now = now_ns(), before = gate->swap_read_at;
 	if (before == 0 || now - before >= NS_PER_S) {
-		if (!sysload_swapped(&swapped)) {
+		if (!read_swapped(&swapped)) {
 			report_missing(gate, "noswap");
 			return;
 		}
@@ -102,7 +102,7 @@ static void check_swap(struct sysload_gate *gate, struct buf *why) {
 
 enum event_why sysload_check(struct sysload_gate *gate, struct buf *why) {
 	uint64_t load, bytes;
-	if (gate->max_load > 0 && !sysload_load(&load)) {
+	if (gate->max_load > 0 && !read_load(&load)) {
 		report_missing(gate, "load");
 	} else if (gate->max_load > 0 && (double)load >= gate->max_load) {
 		buf_printf(why, "the load is %" PRIu64 ", and --load lets jobs start below %g", load, gate->max_load);

@@ -31,12 +31,7 @@ bool sysload_is_swapping(const struct swapped *before, const struct swapped *aft
 // three from 1.5 times the limit, five from 1.75 times, and so on; all from twice the limit. GNU parallel's rule.
 unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n);
 
-// ---- what the kernel says now; on failure these calls return false with errno (0: the file lacks the figure) ----
-
-// Read /proc/stat and /proc/vmstat, for sysload_parse_load() and sysload_parse_swapped().
-bool sysload_load(uint64_t *ret_load) FP_NODISCARD;
-bool sysload_swapped(struct swapped *ret_swapped) FP_NODISCARD;
-// Bytes that new programs can have without swapping (proc(5), MemAvailable).
+// Gets how many bytes new programs can have now without swapping (proc(5), MemAvailable). Returns false with errno (0: the file lacks the figure).
 bool sysload_free(uint64_t *ret_bytes) FP_NODISCARD;
 
 // ---- whether a job may start on this machine, by its load and memory: for a run (gate/gate.c) and for a worker (modes/worker.c) ----

@@ -490,31 +490,22 @@ bool fair_has_passed(const struct fair *fair, struct fair_tag tag) {
 	return !tier || !before(tier->clock, tag.virt);
 }
 
-void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
-              uint64_t now) {
+void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit, uint64_t interval, uint64_t now) {
+	struct fair_tier *old = queue->tier, *tier = tier_find(fair, priority);
 	unplace(fair, queue, now);
 	if (queue->weight != weight) {
 		set_weight(queue, weight);
 	}
 	queue->limit = limit;
-	if (queue->tier->priority != priority) {
-		struct fair_tier *old = queue->tier, *tier = tier_find(fair, priority);
+	queue->interval = interval;
+	if (tier != old) {
 		clock_clamp(fair, old);
 		// the clocks of two tiers are independent: the queue keeps its distance from the clock of its tier
 		queue->virt = tier->clock + (queue->virt - old->clock);
-		tier_leave(queue);
-		tier_join(fair, tier, queue);
 	}
+	tier_leave(queue);
+	tier_join(fair, tier, queue); // also if the tier stays, as a queue that gets a rate needs room in the heap BY_DUE
 	place(fair, queue, now);
-}
-
-void fair_set_rate(struct fair *fair, struct fair_queue *queue, uint64_t interval, uint64_t now) {
-	if (interval != queue->interval) {
-		heap_reserve(&queue->tier->heaps[BY_DUE], queue->tier->nqueues); // [F3]
-		unplace(fair, queue, now);
-		queue->interval = interval;
-		place(fair, queue, now);
-	}
 }
 
 void fair_set_due(struct fair *fair, struct fair_queue *queue, uint64_t due, uint64_t now) {

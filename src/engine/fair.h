@@ -141,12 +141,9 @@ struct fair_tag fair_remove(struct fair *fair, struct fair_queue *queue, uint64_
 // True once the tag's `virt` has no effect any more: without the tag, a new queue would begin at this virtual time or a greater one.
 bool fair_has_passed(const struct fair *fair, struct fair_tag tag);
 
-// Changes the attributes of the queue; the service that it has had stays. May allocate.
-void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
-              uint64_t now);
-
-// Gives the queue a rate: at least `interval` nanoseconds from a pick to the next; 0: no rate. May allocate.
-void fair_set_rate(struct fair *fair, struct fair_queue *queue, uint64_t interval, uint64_t now);
+// Changes the attributes of the queue; the service that it has had stays. `interval`: the rate, at least so many nanoseconds from a pick to the next;
+// 0: no rate. May allocate.
+void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit, uint64_t interval, uint64_t now);
 
 // Changes the time of the queue's next token, because an item that was picked before begins only now, or gives its token back unused.
 void fair_set_due(struct fair *fair, struct fair_queue *queue, uint64_t due, uint64_t now);

@@ -425,8 +425,8 @@ void queue_free(struct queue *queue);
 // Pauses the queue in the fair choice if its attributes say so, or one of its items waits [E17]; otherwise ends its pause.
 void queue_set_pause(struct queue *queue);
 
-// Gives the queue the rate that its attributes say.
-void queue_set_rate(struct queue *queue);
+// Gives the queue in the fair choice what its attributes say.
+void queue_set_fair(struct queue *queue);
 
 // Removes the queue if it is closed, empty and unused [E5]. If it has a last item [E10], that item is run first.
 void queue_check_removal(struct queue *queue, struct deferred *deferred);

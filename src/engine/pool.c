@@ -348,11 +348,7 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 	queue->attrs = *attrs;
 	queue->attrs.long_running = long_running;
 	if (!queue->removed) {
-		uint64_t now = pool_now(pool);
-		struct fair *fair = &queue->group->fair;
-		fair_set(fair, &queue->fair, attrs->weight, attrs->priority, attrs->max_parallel, now);
-		queue_set_pause(queue);
-		queue_set_rate(queue);
+		queue_set_fair(queue);
 		group_wake(pool, queue->group, &deferred);
 	}
 }

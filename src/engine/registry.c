@@ -41,8 +41,7 @@ static struct queue *queue_create(struct pool *pool, uint32_t number, const stru
 	list_init(&queue->spillable);
 	name->tag.tier = group == &pool->groups[0] ? name->tag.tier : 0; // long-running items are not charged for slots
 	fair_add(&group->fair, &queue->fair, attrs->weight, attrs->priority, attrs->max_parallel, &name->tag);
-	queue_set_pause(queue);
-	queue_set_rate(queue);
+	queue_set_fair(queue);
 	list_push_back(&pool->queues, &queue->link);
 	pool->struct_mem += QUEUE_BYTES;
 	++pool->nqueues;
@@ -53,9 +52,12 @@ void queue_set_pause(struct queue *queue) {
 	fair_pause(&queue->group->fair, &queue->fair, queue->attrs.paused || queue->holds > 0, pool_now(queue->pool));
 }
 
-void queue_set_rate(struct queue *queue) {
-	queue->pool->has_rates |= queue->attrs.start_interval > 0;
-	fair_set_rate(&queue->group->fair, &queue->fair, queue->attrs.start_interval, pool_now(queue->pool));
+void queue_set_fair(struct queue *queue) {
+	struct pool *pool = queue->pool;
+	const struct queue_attrs *attrs = &queue->attrs;
+	pool->has_rates |= attrs->start_interval > 0;
+	fair_set(&queue->group->fair, &queue->fair, attrs->weight, attrs->priority, attrs->max_parallel, attrs->start_interval, pool_now(pool));
+	queue_set_pause(queue);
 }
 
 static void open_once_more(struct queue *queue) {

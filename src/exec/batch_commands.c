@@ -29,14 +29,12 @@ static struct result run_beside(struct worker_state *state, struct job *job) {
 	return result;
 }
 
-static struct job job_without_item(struct batch *batch, const struct job_spec *spec, enum event_role role, const char *name,
-                                   unsigned slot) {
+static struct job job_without_item(struct batch *batch, const struct job_spec *spec, enum event_role role, unsigned slot) {
 	return (struct job){
 		.batch = batch,
 		.spec = spec,
 		.item = {.items = 1},
 		.record = {.args = "", .size = 1, .nargs = 1},
-		.name = name,
 		.role = role,
 		.attempt = 1,
 		.slot = slot,
@@ -68,7 +66,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	struct batch *batch = queue_user(queue);
 	struct worker_state *state = worker_state_of(batch->run, worker);
 	struct result ended = dag_node_result(batch->node);
-	struct job job = job_without_item(batch, batch->finally, ROLE_FINALLY, "finally", worker_slot(worker));
+	struct job job = job_without_item(batch, batch->finally, ROLE_FINALLY, worker_slot(worker));
 	job.told = &ended;
 	struct result result = run_beside(state, &job);
 	if (result.outcome != OUTCOME_OK) {
@@ -123,7 +121,7 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
 
 static void list_by_command(struct worker_state *state, struct worker *worker, struct queue *queue, const struct job_spec *spec) {
 	struct batch *batch = queue_user(queue);
-	struct job job = job_without_item(batch, spec, ROLE_LISTING, "args_from", worker_slot(worker));
+	struct job job = job_without_item(batch, spec, ROLE_LISTING, worker_slot(worker));
 	job.line_items = line_items_begin(worker, queue, /* from */ 0, IN_THIS_ORDER, /* hold */ false);
 	if (run_beside(state, &job).outcome == OUTCOME_CANCELLED) {
 		publish_lost(batch, 1);

@@ -8,9 +8,10 @@
 #include "remote/sshlogin.h"
 
 void job_label(const struct job *job, struct buf *buf) {
-	text_add_job(buf, job->batch->name, job->name ? 0 : job->item.number, job->item.seq, TEXT_BATCH_COLUMNS);
-	buf_adds(buf, job->name ? " " : "");
-	buf_adds(buf, job->name ? job->name : "");
+	static const char *const names[] = {[ROLE_FINALLY] = " finally", [ROLE_LISTING] = " args_from"}; // of commands that belong to no item
+	const char *name = names[job->role];
+	text_add_job(buf, job->batch->name, name ? 0 : job->item.number, job->item.seq, TEXT_BATCH_COLUMNS);
+	buf_adds(buf, name ? name : "");
 }
 
 const struct template *job_template(const struct job *job) {

@@ -59,7 +59,6 @@ struct job {
 	struct block *block;          // of --pipe and --pipe-part: its standard input, which job_run.c frees; or NULL
 	struct added_job *added;      // of --add: owns `spec`, and is freed by job_run.c; or NULL
 	const char *reason;           // with item.bad: why the item cannot be run; borrowed as the record
-	const char *name;             // "finally" and the like: the name in messages of a command that belongs to no item; else NULL
 	enum event_role role;
 	const struct result *told;    // the end of the job or batch after which an on-failure or finally command runs; or NULL
 	struct line_items *line_items; // takes the lines of its attempt's stdout, or NULL

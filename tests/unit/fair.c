@@ -363,16 +363,16 @@ static void test_set(void) {
 	arrive(&world, a, 100);
 	arrive(&world, b, 100);
 	check_string(serve(&world, 3), "BBB");
-	fair_set(&world.fair, b, 1, 0, 0, 0);
+	fair_set(&world.fair, b, 1, 0, 0, 0, 0);
 	check_string(serve(&world, 4), "ABAB");
-	fair_set(&world.fair, a, 3, 0, 0, 0);
+	fair_set(&world.fair, a, 3, 0, 0, 0, 0);
 	const char *trace = serve(&world, 40);
 	int as = 0;
 	for (int i = 0; i < 40; ++i) {
 		as += trace[i] == 'A';
 	}
 	check_equal(as, 30);
-	fair_set(&world.fair, a, 3, 0, 1, 0); // a limit while nothing runs
+	fair_set(&world.fair, a, 3, 0, 1, 0, 0); // a limit while nothing runs
 	check(pick(&world));
 	world_fini(&world);
 }

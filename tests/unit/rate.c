@@ -31,9 +31,13 @@ static const char *ticks(struct world *world, int n) {
 	return world->trace;
 }
 
+static void set_rate(struct fair *fair, struct fair_queue *queue, uint64_t interval, uint64_t now) {
+	fair_set(fair, queue, queue->weight, queue->tier->priority, queue->limit, interval, now);
+}
+
 static struct fair_queue *add_rated(struct world *world, uint64_t interval) {
 	struct fair_queue *queue = world_add(world, 1, 0, 0);
-	fair_set_rate(&world->fair, queue, interval, world->now);
+	set_rate(&world->fair, queue, interval, world->now);
 	return queue;
 }
 
@@ -98,7 +102,7 @@ static void test_limit_and_rate(void) {
 	struct world world;
 	world_init(&world, false);
 	struct fair_queue *a = world_add(&world, 1, 0, 1);
-	fair_set_rate(&world.fair, a, 2 * TICK, 0);
+	set_rate(&world.fair, a, 2 * TICK, 0);
 	arrive(&world, a, 3);
 	check(pick(&world) == a);
 	check_equal(fair_next_due(&world.fair), TIME_NEVER);
@@ -169,7 +173,7 @@ static void test_reopen(void) {
 		if (a->backlog == 0) {
 			struct fair_tag tag = fair_remove(&world.fair, a, world.now);
 			fair_add(&world.fair, a, 1, 0, 0, &tag);
-			fair_set_rate(&world.fair, a, 4 * TICK, world.now);
+			set_rate(&world.fair, a, 4 * TICK, world.now);
 		} else {
 			fair_withdraw(&world.fair, a, 1, world.now);
 		}
@@ -183,16 +187,16 @@ static void test_change(void) {
 	struct fair_queue *a = add_rated(&world, 4 * TICK);
 	arrive(&world, a, 100);
 	check_string(ticks(&world, 5), "A...A");
-	fair_set_rate(&world.fair, a, 2 * TICK, world.now); // from the next start on
+	set_rate(&world.fair, a, 2 * TICK, world.now); // from the next start on
 	check_string(ticks(&world, 8), "...A.A.A");
-	fair_set(&world.fair, a, 2, /* priority */ 1, /* limit */ 0, world.now);
+	fair_set(&world.fair, a, 2, /* priority */ 1, /* limit */ 0, a->interval, world.now);
 	check_string(ticks(&world, 4), ".A.A");
 	fair_pause(&world.fair, a, true, world.now);
 	check_equal(fair_next_due(&world.fair), TIME_NEVER);
 	check_string(ticks(&world, 3), "...");
 	fair_pause(&world.fair, a, false, world.now);
 	check_string(ticks(&world, 3), "A.A");
-	fair_set_rate(&world.fair, a, 0, world.now);
+	set_rate(&world.fair, a, 0, world.now);
 	check_string(ticks(&world, 3), "AAA");
 	world_fini(&world);
 }
@@ -229,7 +233,7 @@ static void do_at_random(struct world *world, uint64_t last[MOST], uint64_t *see
 		fair_pause(&world->fair, queue, roll(seed) % 4 == 0, world->now);
 		break;
 	case 3:
-		fair_set_rate(&world->fair, queue, roll(seed) % 5 * TICK, world->now);
+		set_rate(&world->fair, queue, roll(seed) % 5 * TICK, world->now);
 		last[queue - world->queues] = 0;
 		break;
 	case 4:
@@ -238,7 +242,8 @@ static void do_at_random(struct world *world, uint64_t last[MOST], uint64_t *see
 		}
 		break;
 	case 5:
-		fair_set(&world->fair, queue, (uint32_t)(roll(seed) % 3 + 1), (int32_t)(roll(seed) % 2), (uint32_t)(roll(seed) % 3), world->now);
+		fair_set(&world->fair, queue, (uint32_t)(roll(seed) % 3 + 1), (int32_t)(roll(seed) % 2), (uint32_t)(roll(seed) % 3), queue->interval,
+		         world->now);
 		break;
 	case 6:
 		world->now += roll(seed) % 3 * TICK;

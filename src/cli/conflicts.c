@@ -48,15 +48,15 @@ static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	on[OPT_PACK] = on[OPT_PACK] && o->resume != RESUME_RETRY && !o->sem.is_on;
 }
 
-// Returns the option that a message about `id` names: as OPT_SSHLOGIN and OPT_PIPE stand for several options, the option that was given.
-static enum option_id as_given(const struct options *o, enum option_id id) {
-	static const enum option_id machines[] = {OPT_SSHLOGIN, OPT_SSHLOGINFILE, OPT_LAUNCH, OPT_SLURM};
-	for (size_t i = 0; id == OPT_SSHLOGIN && i < sizeof(machines) / sizeof(*machines); ++i) {
-		if (o->given[machines[i]]) {
-			return machines[i];
+enum option_id option_as_given(const struct options *o, enum option_id id) {
+	static const enum option_id all[][4] = {{OPT_SSHLOGIN, OPT_SSHLOGINFILE, OPT_LAUNCH, OPT_SLURM}, {OPT_PIPE_PART, OPT_PIPE, OPT_CAT, OPT_FIFO}};
+	for (size_t i = 0; i < 4 && (id == OPT_SSHLOGIN || id == OPT_PIPE); ++i) {
+		enum option_id other = all[id == OPT_PIPE][i];
+		if (o->given[other]) {
+			return other;
 		}
 	}
-	return id == OPT_SSHLOGIN && o->slurm ? OPT_SLURM : id == OPT_PIPE && o->given[OPT_PIPE_PART] ? OPT_PIPE_PART : id;
+	return id == OPT_SSHLOGIN && o->slurm ? OPT_SLURM : id;
 }
 
 static int check_rules(const struct options *o) {
@@ -73,7 +73,7 @@ static int check_rules(const struct options *o) {
 		}
 		for (const enum option_id *other = rule->others; other && *other != NOPTIONS; ++other) {
 			if (on[*other]) {
-				return option_fail(*other, "cannot be combined with --%s%s%s", option_table[as_given(o, rule->id)].name,
+				return option_fail(*other, "cannot be combined with --%s%s%s", option_table[option_as_given(o, rule->id)].name,
 				                   *rule->text ? ": " : "", rule->text);
 			}
 		}

@@ -127,8 +127,8 @@ static void add_file(struct file_list *list, enum option_id option, const char *
 	}
 }
 
-// With `written`, adds the files that options write; else the files that no option may write: those that are read, and stdout.
-static void add_files(struct file_list *list, const struct options *options, bool written) {
+// Adds the files that options write, then the files that no option may write: those that are read, and stdout.
+static void add_files(struct file_list *list, const struct options *options) {
 	bool has_table = options->results && option_results_is_table(options->results);
 	const struct { enum option_id id; const char *read_as, *path; } named[] = {
 		{OPT_TRACE_SERVICE, NULL, options->trace_service}, {OPT_JOBLOG, NULL, options->joblog}, {OPT_LOG, NULL, options->log},
@@ -137,44 +137,40 @@ static void add_files(struct file_list *list, const struct options *options, boo
 		{OPT_MANIFEST, "--manifest", options->manifest}, {OPT_ARG_FILE, "the file of --pipe-part", options->tee_file},
 		{OPT_ARG_FILE, "--arg-file", options->sem.input}, {OPT_PIPE, "--pipe", options->pipe == PIPE_STREAM ? "-" : NULL},
 	};
+	for (size_t i = 0; i < options->nreports; ++i) {
+		add_file(list, OPT_REPORT, NULL, options->reports[i]);
+	}
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); ++i) {
-		if (named[i].path && written == !named[i].read_as) {
+		if (named[i].path) {
 			add_file(list, named[i].id, named[i].read_as, named[i].path);
 		}
 	}
-	for (size_t i = 0; written && i < options->nreports; ++i) {
-		add_file(list, OPT_REPORT, NULL, options->reports[i]);
-	}
-	for (size_t i = 0; !written && i < options->nsources; ++i) {
+	for (size_t i = 0; i < options->nsources; ++i) {
 		if (options->sources[i].kind != FROM_ARGS) {
 			bool is_file = options->sources[i].kind == FROM_FILE;
 			add_file(list, OPT_ARG_FILE, "a file of items", is_file ? options->sources[i].path : "-");
 		}
 	}
-	for (size_t i = 0; !written && i < options->nbatch_files; ++i) {
+	for (size_t i = 0; i < options->nbatch_files; ++i) {
 		add_file(list, OPT_BATCH, "a file of items", options->batch_files[i].path);
 	}
-	if (!written) {
-		add_file(list, OPT_ARG_FILE, "standard output", NULL);
-	}
+	add_file(list, OPT_ARG_FILE, "standard output", NULL);
 }
 
 int option_files_check(const struct options *options, const char *name, const char *path) {
 	struct file_list list = {0};
 	int result = 0;
-	add_files(&list, options, /* written */ true);
-	size_t nwritten = list.n, first = path ? nwritten : 0;
-	if (nwritten > 0 && path) {
+	add_files(&list, options);
+	size_t first = path ? list.n : 0;
+	if (path) {
 		add_file(&list, OPT_ARG_FILE, name, path);
-	} else if (nwritten > 0) { // if no file is written, the files that are read cannot clash, and need no stat()
-		add_files(&list, options, /* written */ false);
 	}
 	for (size_t i = first; i < list.n; ++i) {
-		for (size_t j = 0; result == 0 && j < i && j < nwritten; ++j) {
-			const struct named_file *a = &list.files[j], *b = &list.files[i];
-			const char *other = b->read_as ? b->read_as : option_table[b->option].name, *shown = text_shows(a->path ? a->path : b->path);
+		for (size_t j = 0; result == 0 && j < i; ++j) {
+			const struct named_file *a = &list.files[j], *b = &list.files[i]; // if only one of both is written, it is `a`
+			const char *other = b->read_as ? b->read_as : option_table[b->option].name;
 			result = !clashes(a, b) ? 0 : diag_error("--%s and %s%s are the same file, '%s'", option_table[a->option].name,
-			                                         b->read_as ? "" : "--", other, shown);
+			                                         b->read_as ? "" : "--", other, text_shows(a->path ? a->path : b->path));
 		}
 	}
 	for (size_t i = 0; i < list.n; ++i) {

@@ -189,11 +189,6 @@ static int resolve_packing(struct options *o) {
 
 // ---- blocks ----
 
-// Returns the given option that makes blocks: --pipe, or one that implies --pipe.
-static enum option_id pipe_as_given(const struct options *o) {
-	return o->given[OPT_PIPE_PART] ? OPT_PIPE_PART : o->given[OPT_PIPE] ? OPT_PIPE : o->given[OPT_CAT] ? OPT_CAT : OPT_FIFO;
-}
-
 static int resolve_tee(struct options *o) {
 	if (o->pipe == PIPE_STREAM) {
 		return o->nsources > 0 ? 0 : option_fail(OPT_TEE, "needs items, one for each job, as in --pipe --tee cmd ::: a b");
@@ -209,7 +204,7 @@ static int resolve_tee(struct options *o) {
 // Checks that the sources of --pipe-part are files, and that --pipe has no source but stdin.
 static int check_block_sources(const struct options *o) {
 	if (o->pipe == PIPE_STREAM && o->nsources > 0) {
-		return option_fail(pipe_as_given(o), "cannot be combined with %s: it reads its data from stdin, as in --pipe < FILE",
+		return option_fail(option_as_given(o, OPT_PIPE), "cannot be combined with %s: it reads its data from stdin, as in --pipe < FILE",
 		                   o->given[OPT_ARG_FILE] ? "--arg-file" : "items");
 	}
 	for (size_t i = 0; i < o->nsources; ++i) {
@@ -238,11 +233,11 @@ static int resolve_records(struct options *o) {
 
 static int resolve_blocks(struct options *o) {
 	if (o->ncommand == 0 && !o->tee) { // with --tee the items may be the commands
-		return option_fail(pipe_as_given(o), "needs a command to pipe into, such as 'cat'");
+		return option_fail(option_as_given(o, OPT_PIPE), "needs a command to pipe into, such as 'cat'");
 	}
 	if (o->nbatch_files > 0) {
 		return option_fail(OPT_BATCH, "NAME=FILE cannot be combined with --%s, whose blocks are one batch",
-		                   o->pipe == PIPE_PART ? "pipe-part" : "pipe");
+		                   option_table[option_as_given(o, OPT_PIPE)].name);
 	}
 	if (o->tee) {
 		return resolve_tee(o);

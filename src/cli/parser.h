@@ -118,6 +118,9 @@ int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
 int option_others_check(const struct options *options, enum option_id id, enum option_list with);
 int option_conflicts_check(const struct options *options);
 
+// Returns the option that a message about `id` names: of the options that OPT_SSHLOGIN or OPT_PIPE stand for, the one that was given.
+enum option_id option_as_given(const struct options *options, enum option_id id);
+
 // Warns of options that have no effect: options that write a file, if --dry-run, --check or --list lets nothing run; and options about
 // blocks of data, without --pipe.
 void option_ineffective_warn(const struct options *options);

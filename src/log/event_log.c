@@ -116,7 +116,7 @@ static uint64_t unwritten_lines(const struct event_log *log) {
 
 static void *thread_main(void *arg) {
 	struct event_log *log = arg;
-	mutex_lock(&log->lock);
+	FP_HOLD(&log->lock);
 	while (!log->over || log->added.len > 0) {
 		if (log->added.len == 0) {
 			log->asleep = true;
@@ -139,7 +139,6 @@ static void *thread_main(void *arg) {
 	}
 	log->gone = true;
 	cond_broadcast(&log->change);
-	mutex_unlock(&log->lock);
 	return NULL;
 }
 

@@ -481,11 +481,8 @@ static bool check_tag(struct yaml_reader *reader, const yaml_event_t *event, con
 // Returns the offset of the comment in the file, or 0.
 static uint32_t find_comment(const struct yaml_reader *reader, const yaml_mark_t *end) {
 	const char *at = find_mark(reader, end);
-	if (*at != ' ' && *at != '\t') { // the usual case
-		return 0;
-	}
 	size_t blanks = strspn(at, " \t");
-	if (at[blanks] != '#' || (blanks > 1 && strchr(" \t\r\n", at[blanks + 1]))) {
+	if (blanks == 0 || at[blanks] != '#' || (blanks > 1 && strchr(" \t\r\n", at[blanks + 1]))) {
 		return 0;
 	}
 	return (uint32_t)(at + blanks - reader->data);

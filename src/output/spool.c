@@ -167,14 +167,11 @@ static size_t latest_line(const struct spool *spool, const char **ret_line) {
 size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size) {
 	size_t tag = tagged && spool->tag.len < size ? spool->tag.len : 0;
 	const char *line;
-	mutex_lock(&spool->lock);
+	put_bytes(text, spool->tag.data, tag); // needs no lock: the tag does not change while the job runs
+	FP_HOLD(&spool->lock);
 	size_t len = latest_line(spool, &line);
 	len = len < size - tag ? len : size - tag;
 	memcpy(text + tag, line, len);
-	mutex_unlock(&spool->lock);
-	if (len > 0 && tag > 0) {
-		memcpy(text, spool->tag.data, tag); // the tag does not change while the job runs
-	}
 	return len > 0 ? tag + len : 0;
 }
 

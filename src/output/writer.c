@@ -71,7 +71,7 @@ void writer_leave(struct spool *spool) {
 
 struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint64_t order, enum writer_mode mode,
                          const char *tag, size_t tag_len) {
-	mutex_lock(&writer->lock);
+	FP_HOLD(&writer->lock);
 	struct spool *spool = spool_new_locked(writer);
 	spool->queue = queue ? queue : &writer->arrival;
 	spool->order = order;
@@ -80,7 +80,6 @@ struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint
 	if (spool_is_line_ordered(spool)) {
 		output_queue_put(queue, order, (struct ref){REF_OPEN, .spool = spool});
 	}
-	mutex_unlock(&writer->lock);
 	buf_add(&spool->tag, tag, tag ? tag_len : 0);
 	return spool;
 }

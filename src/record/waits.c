@@ -358,7 +358,7 @@ struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_
 
 void waits_cancel(struct wait *wait) {
 	struct added_jobs *jobs = wait->jobs;
-	mutex_lock(nested_mutex(jobs->run->nested));
+	FP_HOLD(nested_mutex(jobs->run->nested));
 	struct live_attempt *attempt = wait->attempt;
 	if (attempt && wait->state == WAITS && --attempt->nwaits == 0) {
 		attempt_want(jobs, attempt);
@@ -368,7 +368,6 @@ void waits_cancel(struct wait *wait) {
 		attempt->slots = WANTS_LEASE;
 	}
 	wait_free(wait);
-	mutex_unlock(nested_mutex(jobs->run->nested));
 	run_wake(jobs->run);
 }
 

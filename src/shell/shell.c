@@ -184,19 +184,16 @@ static const struct program *remember(const char *name, size_t len, char *file) 
 	struct program *program = xcalloc(1, sizeof(*program) + len + 1);
 	*program = (struct program){.path = file, .is_direct = is_direct_program(file)};
 	memcpy(program->name, name, len);
-	mutex_lock(&programs.lock);
+	FP_HOLD(&programs.lock);
 	uint32_t number = map_add(&programs.numbers, program->name, len, (uint32_t)programs.n);
-	const struct program *known = number != MAP_NONE ? programs.all[number] : NULL;
-	if (!known) {
-		*NEW_ELEMENT(programs.all, programs.n, programs.cap) = program;
-		programs.nfiles += memchr(name, '/', len) != NULL;
-	}
-	mutex_unlock(&programs.lock);
-	if (known) {
+	if (number != MAP_NONE) {
 		free(file);
 		free(program);
+		return programs.all[number];
 	}
-	return known ? known : program;
+	*NEW_ELEMENT(programs.all, programs.n, programs.cap) = program;
+	programs.nfiles += memchr(name, '/', len) != NULL;
+	return program;
 }
 
 // Finds the program of that name in PATH. Returns NULL with errno if there is none.

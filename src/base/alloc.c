@@ -63,11 +63,10 @@ void *copy_with_texts(const void *object, size_t size, const struct text_member 
 }
 
 void free_later(void *mem) {
-	int error = errno;
+	FP_KEEP_ERRNO;
 	void *old;
 	memcpy(&old, mem, sizeof(old)); // mem is the address of a T *, whatever T is
 	free(old);
-	errno = error;
 }
 
 void grow_array(void *mem, size_t *cap, size_t need, size_t size) {

@@ -25,7 +25,7 @@ static int (*writer)(const void *mem, size_t len) = write_stderr;
 // Writes the message in one piece. Allocates nothing, because the message may be that memory has run out.
 FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list args) {
 	char text[4096];
-	int saved = errno;
+	FP_KEEP_ERRNO;
 	int head = snprintf(text, sizeof(text), "%.256s: %s", program, kind);
 	int body = vsnprintf(text + head, sizeof(text) - (size_t)head - 1, format, args);
 	size_t len = (size_t)head + (size_t)(body > 0 ? body : 0);
@@ -34,7 +34,6 @@ FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list 
 	}
 	text[len++] = '\n';
 	(void)diag_text(text, len);
-	errno = saved;
 }
 
 #define PRINT(kind) do { va_list args; va_start(args, format); print(kind, format, args); va_end(args); } while (0)

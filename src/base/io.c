@@ -79,12 +79,11 @@ int pipe_open(int own, int *ret_own, int *ret_others) {
 }
 
 void fd_close(int *fd) {
-	int error = errno;
+	FP_KEEP_ERRNO;
 	if (*fd >= 0) {
 		close(*fd);
 		*fd = -1;
 	}
-	errno = error;
 }
 
 int fd_finish(int fd, int error) {

@@ -80,16 +80,15 @@ size_t scratch_write(struct scratch_file *file, const char *mem, size_t len, boo
 	verify(len > 0);
 	mutex_lock(&file->lock);
 	if (file->fd < 0 && (file->fd = tmpfile_open(file->dir)) < 0) {
-		mutex_unlock(&file->lock); // mutex_unlock() leaves errno as it is
+		mutex_unlock(&file->lock); // mutex_unlock() leaves errno as it is, and so does scratch_free()
 		return 0;
 	}
 	size_t n = take_bytes(file, len, whole, ret_offset);
 	int fd = file->fd;
 	mutex_unlock(&file->lock);
 	if (pwrite_all(fd, mem, n, *ret_offset) < n) {
-		int error = errno, unused = scratch_free(file, *ret_offset, n);
+		int unused = scratch_free(file, *ret_offset, n);
 		fd_close(&unused);
-		errno = error;
 		return 0;
 	}
 	return n;

@@ -29,12 +29,11 @@ static _Thread_local bool is_hastened;       // this thread has called write_lim
 
 void write_limit_set(uint64_t limit) {
 	uint64_t old = atomic_load(&limit_at);
-	int error = errno;
+	FP_KEEP_ERRNO;
 	while (limit < old && !atomic_compare_exchange_weak(&limit_at, &old, limit)) {
 	}
 	// seq_cst: either a thread that is about to wait sees the limit, or this thread sees the descriptor that wakes it
 	wakeup_post(limit < old ? atomic_load(&wake_fd) : -1);
-	errno = error;
 }
 
 uint64_t write_limit(void) {

@@ -67,9 +67,8 @@ struct results *results_in_files(int dir, const char *path, size_t below, struct
 		kept->path = xstrdup(failed->data);
 	}
 	if (!ok) {
-		int error = errno;
+		FP_KEEP_ERRNO;
 		results_free(results, /* unlink_files */ false);
-		errno = error;
 		return NULL;
 	}
 	return results;

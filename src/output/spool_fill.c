@@ -163,9 +163,8 @@ static void spool_begin_fill(struct spool *spool) {
 ssize_t spool_readable(struct spool *spool, int stream, int fd) {
 	spool_begin_fill(spool);
 	ssize_t n = spool_read(spool, stream, fd);
-	int error = errno;
+	FP_KEEP_ERRNO;
 	spool_leave(spool);
-	errno = error;
 	return n;
 }
 

@@ -109,9 +109,8 @@ size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t 
 			n = piece_write(store, rest, left, /* whole */ false, &piece);
 		}
 		if (n == 0) { // the last resort: memory that this rope should have left to other ropes
-			int error = errno;
+			FP_KEEP_ERRNO;
 			n = piece_copy(store, rest, left, force, &piece);
-			errno = error;
 		}
 		if (n == 0) {
 			break;

@@ -253,8 +253,6 @@ ssize_t streams_splice(struct streams *streams, int stream, int fd) {
 	int to = streams->sink[stream].fd;
 	screen_enter(to);
 	ssize_t n = sink_splice(streams, stream, fd);
-	int error = errno;
 	screen_leave(to, -1);
-	errno = error;
 	return n;
 }

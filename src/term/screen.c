@@ -89,9 +89,8 @@ static void wait_free(void) {
 static void put_locked(const struct buf *bytes) {
 	screen.busy = true;
 	unlock();
-	int error = errno;
+	FP_KEEP_ERRNO;
 	(void)!write_limited(STDERR_FILENO, buf_str(bytes), bytes->len);
-	errno = error;
 	lock();
 	screen.busy = false;
 	cond_broadcast(&screen.free);
@@ -225,7 +224,7 @@ void screen_leave(int fd, int last) {
 	if (!disturbs(fd)) {
 		return;
 	}
-	int error = errno;
+	FP_KEEP_ERRNO;
 	bool again = false;
 	lock();
 	--screen.writers;
@@ -242,7 +241,6 @@ void screen_leave(int fd, int last) {
 	if (again) {
 		screen.changed(screen.arg);
 	}
-	errno = error;
 }
 
 int screen_write(int fd, const void *mem, size_t len) {

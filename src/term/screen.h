@@ -43,7 +43,7 @@ bool screen_is_in_background(void);
 
 // To be called before and after everything that is written to `fd` (1 or 2, if that may be the terminal; 2 also around what
 // other processes write there). `last` is the last byte written, or -1 if nothing was written or that byte is not known. Calls may be
-// nested, on any thread.
+// nested, on any thread. screen_leave() leaves errno as it is.
 void screen_enter(int fd);
 void screen_leave(int fd, int last);
 

@@ -210,9 +210,8 @@ static bool read_chunk(struct xargs_run *run, bool waits) {
 		}
 		signal_mask(SIG_UNBLOCK, SIGTTIN); // the signal that stops a background process which reads from the terminal
 		n = read_some(input->fd, input->chunk, CHUNK);
-		int error = errno;
+		FP_KEEP_ERRNO;
 		signal_mask(SIG_BLOCK, SIGTTIN);
-		errno = error;
 	} while (n < 0 && errno == EAGAIN);
 	input->at = 0;
 	input->end = n > 0 ? (size_t)n : 0;

@@ -67,6 +67,7 @@ struct remote_lending {
 struct remote_worker {
 	const struct options *options;
 	struct context *context;
+	struct utsname machine;  // has the machine's name, which `end` borrows
 	struct slots_bounds bounds; // the fewest and the most slots (jobs at once); equal unless -j is auto
 	bool learns_memory;      // a job whose batch is known starts only if there is memory for it (process/memory.h)
 	struct children *children;
@@ -785,14 +786,13 @@ static int worker_open(struct remote_worker *worker) {
 	worker->over = left > 0 ? now_ns() + usable : TIME_NEVER;
 	worker->last_minute = left > 0 ? worker->over - time_earlier(usable / 10, LAST_MINUTE_S * NS_PER_S) : TIME_NEVER;
 	const char *node = getenv("SLURMD_NODENAME"); // the name by which Slurm's commands know the machine
-	struct utsname machine;
-	verify(uname(&machine) == 0);
+	verify(uname(&worker->machine) == 0);
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	worker->end = worker_end_new(&calls, worker, &(struct worker_hello){
 		.slots = slots,
 		.left = left,
 		.memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0,
-		.node = node ? node : machine.nodename,
+		.node = node ? node : worker->machine.nodename,
 	}, now_ns());
 	// the worker may run in a job of a fairpar that is not its dispatcher: that fairpar has set these variables
 	char *unset[] = {"FAIRPAR_LEASE", "FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL};

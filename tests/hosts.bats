@@ -233,6 +233,17 @@ fairpar: one: connected"
 	assert_eq "$(sed 1d log | cut -f7)" -1
 }
 
+@test "the other machines go on while nobody reads what is said of one, and a signal ends the run" {
+	make_fifo messages began
+	exec 5<>messages 6<>began
+	dd if=/dev/zero of=messages bs=4096 oflag=nonblock 2>dd_err || : # until it is full
+	"$FAIRPAR" -S 1/one,1/two 'echo >began; mkdir killed 2>/dev/null && kill -KILL $PPID; : {}' ::: 1 2 3 4 5 6 </dev/null 2>messages 5>&- 6>&- &
+	local run=$!
+	for _ in 1 2 3 4 5 6 7; do read -r _ <&6; done
+	kill -TERM "$run" 2>kill_err || :
+	wait "$run" || :
+}
+
 @test "a job that brings its machines down has failed at last" {
 	run_fairpar any -S 1/one,1/two,1/three,1/four --joblog log 'echo x >>begun; kill -KILL $PPID; sleep 1000' ::: 1 </dev/null
 	assert_eq "$(wc -l <begun)" 4

@@ -84,6 +84,24 @@ calls() { grep -c '' "$slurm/$1.calls" || :; }
 	assert_eq "$(sed 1d log | cut -f 2)" node1
 }
 
+@test "a job that has ended just before its worker was told to end runs again, also where the worker's end takes a while" {
+	export SLURM_JOB_ID=17 SLURM_JOB_NODELIST=n1 SLURM_JOB_CPUS_PER_NODE=2
+	cat >b <<-'SH'
+		[ ! -e killed ] || exit 0
+		while [ ! -s a.pid ] || kill -0 "$(cat a.pid)"; do :; done 2>kill.err
+		: >killed
+		trap '' TERM
+		kill -TERM $PPID
+		while :; do sleep 0.1; done
+	SH
+	for _ in 1 2 3 4 5; do # on a busy machine the signal may come too late
+		rm -f killed ran a.pid
+		run_fairpar any --slurm 'if [ {} = a ]; then echo a >>ran; echo $$ >a.pid; else exec sh b; fi #' ::: a b </dev/null
+		[[ $(wc -l <ran) -lt 2 ]] || return 0
+	done
+	fail "$(<ran)$stderr"
+}
+
 @test "a pilot whose node has a name that cannot be one is named by its number" {
 	for name in -x 'a b' ''; do
 		echo "$name" >"$slurm/node"

@@ -3,6 +3,7 @@
 #include "base/diag.h"
 
 #include "base/atomic.h"
+#include "base/buf.h"
 #include "base/io.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 static const char *program = "fairpar";
 static atomic_int lost;
 static void (*on_die)(void);
+static _Thread_local struct buf *keeper; // of diag_keep()
 
 static int write_stderr(const void *mem, size_t len) {
 	return write_all(STDERR_FILENO, mem, len);
@@ -22,7 +24,7 @@ static int write_stderr(const void *mem, size_t len) {
 
 static int (*writer)(const void *mem, size_t len) = write_stderr;
 
-// Writes the message in one piece. Allocates nothing, because the message may be that memory has run out.
+// Writes the message in one piece. If no message is kept, allocates nothing, because the message may be that memory has run out.
 FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list args) {
 	char text[4096];
 	FP_KEEP_ERRNO;
@@ -33,7 +35,11 @@ FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list 
 		len = sizeof(text) - 2; // cuts the message: it may hold a long path (items in messages are at most 80 bytes)
 	}
 	text[len++] = '\n';
-	(void)diag_text(text, len);
+	if (keeper) {
+		buf_add(keeper, text, len);
+	} else {
+		(void)diag_text(text, len);
+	}
 }
 
 #define PRINT(kind) do { va_list args; va_start(args, format); print(kind, format, args); va_end(args); } while (0)
@@ -85,6 +91,10 @@ const char *diag_name(void) {
 	return program;
 }
 
+void diag_keep(struct buf *kept) {
+	keeper = kept;
+}
+
 int diag_lost(void) {
 	return atomic_load_relaxed(&lost);
 }
@@ -102,11 +112,13 @@ static FP_NORETURN void end(void) {
 }
 
 void diag_die(const char *format, ...) {
+	diag_keep(NULL);
 	PRINT("error: ");
 	end();
 }
 
 void diag_bug(const char *file, int line, const char *condition) {
+	diag_keep(NULL);
 	diag_note("bug: %s:%d: %s (errno: %s)", file, line, condition, strerror(errno));
 #ifdef FAIRPAR_FAULTS
 	abort(); // leaves a core file for the debugger

@@ -12,6 +12,8 @@
 
 #include <stddef.h>
 
+struct buf;
+
 // The exit status if fairpar itself fails: a usage error or an internal error.
 enum { EXIT_TROUBLE = 255 };
 
@@ -37,6 +39,10 @@ const char *diag_name(void);
 // Writes messages by `fn` instead of write(2) on stderr, so that the status line can make room for them. `fn` gets
 // whole lines, from any thread, and returns 0, or -1 with errno. To be called before the first thread is started.
 void diag_set_writer(int (*fn)(const void *mem, size_t len));
+
+// Until diag_keep(NULL), appends the calling thread's messages to `kept`, to be printed later by diag_text(): for a thread that must not wait for the
+// reader of stderr. diag_die() prints its message at once all the same.
+void diag_keep(struct buf *kept);
 
 // True once a message could not be written to stderr.
 int diag_lost(void);

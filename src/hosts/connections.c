@@ -146,6 +146,7 @@ static void *connections_main(void *arg) {
 	mutex_lock(&connections->hosts->lock);
 	while (!connections->hosts->closing || !are_all_closed(connections->hosts)) {
 		wait_for_any(connections);
+		hosts_keep_messages(connections->hosts, true);
 		list_move_all(&round, &connections->posted);
 		while (!list_is_empty(&round)) {
 			struct host *host = list_entry(round.next, struct host, posted);
@@ -153,6 +154,7 @@ static void *connections_main(void *arg) {
 			set_due(connections, host, connections->step(host));
 		}
 		resume_woken(connections);
+		hosts_keep_messages(connections->hosts, false);
 	}
 	mutex_unlock(&connections->hosts->lock);
 	return NULL;

@@ -317,9 +317,11 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 void hosts_brake_here(struct hosts *hosts, const char *why) {
 	FP_HOLD(&hosts->lock);
 	struct host *host = hosts_find_here(hosts);
+	hosts_keep_messages(hosts, true);
 	if (host) {
 		on_braked(host, host->used, why);
 	}
+	hosts_keep_messages(hosts, false);
 }
 
 static void on_slots(void *arg, uint64_t slots, uint64_t reason) {
@@ -493,7 +495,6 @@ static void add_launcher_text(const struct host *host, struct buf *text) {
 static void disconnect(struct host *host) {
 	bool is_wanted = host->wanted && !host->hosts->closing;
 	host->lost_at = host->now;
-	host->bye_at = 0;
 	host->phase = CONNECTION_ENDING;
 	close_watched(host, &host->out, &host->launcher.out_fd);
 	close_watched(host, &host->err, &host->launcher.err_fd);
@@ -555,6 +556,7 @@ static void connect(struct host *host) {
 	buf_reset(&host->line);
 	host->last_lines[0][0] = host->last_lines[1][0] = '\0';
 	host->nlines = 0;
+	host->bye_at = 0;
 	host->sends_program = false;
 	mutex_unlock(&hosts->lock);
 	int result = launcher_start(&host->launcher, &config, &error);

@@ -83,11 +83,13 @@ static void reload_list(struct hosts *hosts) {
 		}
 	}
 	FP_HOLD(&hosts->lock);
+	hosts_keep_messages(hosts, true);
 	for_each_host(hosts, host) {
 		if (host->login->kind != SSHLOGIN_LAUNCH) {
 			update_host(host, &list->logins);
 		}
 	}
+	hosts_keep_messages(hosts, false);
 	hosts_limit_queues(hosts);
 	hosts_answer_requests(hosts);
 }

@@ -182,6 +182,24 @@ void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_vie
 	}
 }
 
+void hosts_keep_messages(struct hosts *hosts, bool begins) {
+	diag_keep(begins ? &hosts->messages : NULL);
+	if (!begins && hosts->messages.len > 0) {
+		wakeup_post(hosts->wake_fd);
+	}
+}
+
+void hosts_print_messages(struct hosts *hosts) {
+	FP_CLEANUP(buf_fini) struct buf messages = BUF_INIT;
+	if (!hosts) {
+		return;
+	}
+	mutex_lock(&hosts->lock);
+	buf_move(&messages, &hosts->messages);
+	mutex_unlock(&hosts->lock);
+	(void)diag_text(buf_str(&messages), messages.len);
+}
+
 static void show(void *arg FP_UNUSED, const struct host_view *view) {
 	if (view->state == HOST_REMOVED) {
 		diag_note("%s: %s; %u of its slots still used", view->name, view->says, view->used);
@@ -194,7 +212,11 @@ static void show(void *arg FP_UNUSED, const struct host_view *view) {
 }
 
 void hosts_show(struct hosts *hosts) {
+	FP_CLEANUP(buf_fini) struct buf messages = BUF_INIT;
+	diag_keep(&messages);
 	hosts_view(hosts, show, NULL);
+	diag_keep(NULL);
+	(void)diag_text(buf_str(&messages), messages.len);
 }
 
 // With the lock.
@@ -382,6 +404,7 @@ void hosts_close(struct hosts *hosts) {
 	}
 	pilots_stop(hosts->pilots);
 	connections_close(hosts); // waits a moment for the ends of the launchers
+	hosts_print_messages(hosts);
 	for_each_host(hosts, host) {
 		host_free(host);
 	}

@@ -214,6 +214,10 @@ struct host_view {
 // Calls fn, under the lock of the hosts, for each machine except pilots that do not run. NULL-safe; from the event loop.
 void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg);
 
+// Prints what the other threads have to say of the machines, who must not wait for the reader of stderr. NULL-safe; from the event loop, which a signal
+// wakes from that wait, and at the end of the run.
+void hosts_print_messages(struct hosts *hosts);
+
 // Prints the state of each machine on standard error. NULL-safe; from the event loop.
 void hosts_show(struct hosts *hosts);
 

@@ -182,6 +182,7 @@ struct hosts {
 	// The lock guards the following members, the hosts and their attempts, except what belongs to one thread. The connections' thread holds the lock
 	// in a step, but not while it reads or writes.
 	mutex lock;
+	struct buf messages;         // to be printed by the event loop (hosts_keep_messages())
 	cond changed;                // broadcast after each step of a host: hosts_suspend() may wait for what the step has done
 	struct host **hosts;         // hosts of the options, then pilots, then hosts added later; the lock guards this and `n` from hosts_attach() on
 	size_t n, cap;
@@ -329,6 +330,10 @@ enum { OUTPUT_TAKEN = OUTPUT_WINDOW / 4 };
 // Appends the attempt to host.attempts: to send its command, or (`talk`) to begin a conversation about files. Returns false, with the result
 // OUTCOME_CANCELLED, if hosts.ending refuses the step: HOSTS_TERMINATE refuses all but steps with `is_cleanup`, HOSTS_KILL refuses all steps.
 bool host_submit(struct host_attempt *attempt, struct file_talk *talk, bool is_cleanup);
+
+// Until `begins` is false, keeps the calling thread's messages for hosts_print_messages(): nothing may be printed under the lock, as whoever waits for
+// the reader of stderr would stop all machines. With the lock.
+void hosts_keep_messages(struct hosts *hosts, bool begins);
 
 // Notes that there is something to do for the attempt: the connections' thread will have the attempt resumed. On that thread, with the lock.
 void host_attempt_on_wake(struct host_attempt *attempt);

@@ -145,6 +145,7 @@ static void query_queue(struct pilots *pilots) {
 		}
 	}
 	FP_HOLD(&pilots->hosts->lock);
+	hosts_keep_messages(pilots->hosts, true);
 	bool none_can_start = result == 0 && pending > 0 && impossible == pending && others == 0 && !pilots->policy.was_up;
 	if (none_can_start) {
 		pilots->policy.none_can_start = pilots->policy.is_refused = true;
@@ -157,6 +158,7 @@ static void query_queue(struct pilots *pilots) {
 	} else if (reasons.len > 0 && set_if_new(&pilots->last_reason, buf_str(&reasons))) {
 		diag_note("%u pilot%s in Slurm's queue: %s", pending, pending == 1 ? " waits" : "s wait", text_shows(buf_str(&reasons)));
 	}
+	hosts_keep_messages(pilots->hosts, false);
 }
 
 // ---- the thread ----

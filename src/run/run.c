@@ -128,6 +128,7 @@ static void run_loop(struct run *run) {
 		dag_advance(run);
 		again = run->phase == RUN_RUNNING && feeds_fill(run);
 	}
+	hosts_print_messages(run->hosts);
 	waits_tick(run->added_jobs); // for waits whose last job has ended just now
 	control_finish(run->control);
 	free(polls.at);

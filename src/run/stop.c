@@ -191,6 +191,7 @@ void run_answer_flags(struct run *run) {
 		publish_set_stop_reason(run, "not all jobs can run at once"); // the reason if --tee has set the flag; a halt has set its own reason before
 		terminate(run);
 	}
+	hosts_print_messages(run->hosts);
 	if (run->hosts && run->phase == RUN_RUNNING) {
 		hosts_refresh_list(run->hosts); // the end of a job does so, too, but perhaps no job runs
 	}

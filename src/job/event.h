@@ -61,6 +61,7 @@ enum event_why {
 	WHY_RESERVE,        // slots are kept free for a job that needs several at once
 	WHY_SUSPEND,        // --memsuspend: a running job was stopped
 	WHY_HOST,           // no machine that the job may run on has a slot free
+	NO_WHY,             // how many there are; in an event that was read: a reason that this version does not know
 };
 
 enum { EVENT_WORTH_A_REASON = 1000000 }; // nanoseconds: if a job was queued for at least so long, event_job_start.why says why

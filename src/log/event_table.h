@@ -9,7 +9,6 @@
 enum {
 	EVENT_KINDS = EVENT_DISPATCH + 1,
 	EVENT_SLOT_MAX = 1000000,
-	NO_WHY = WHY_HOST + 1,     // a reason that this version does not know
 };
 
 // Each line says the C type of the member that holds the value and, behind the colon, the value in JSON ("as it is": the member's own value).

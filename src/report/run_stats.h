@@ -45,7 +45,7 @@ struct stats_batch {
 	double share;           // the batch's part of all slot-time, 0 to 1, by stats_finish()
 	uint64_t last_start;    // event time of the last start of an attempt; 0: none
 	unsigned width;         // slots of the attempt that started last
-	struct stats_wait waits[WHY_HOST + 1]; // how long its attempts have waited, by enum event_why
+	struct stats_wait waits[NO_WHY]; // how long its attempts have waited, by enum event_why
 	struct event_batch facts; // its last EVENT_BATCH_START, without the name
 	struct histogram *durations; // durations of its jobs' attempts; used only by run_stats.c
 };

@@ -348,7 +348,7 @@ void summary_add_reasons(struct buf *buf, const struct run_stats *stats, const s
 		}
 	}
 	for (size_t i = 0; i < stats->nbatches; ++i) {
-		for (int why = 0; why <= WHY_HOST; ++why) {
+		for (int why = 0; why < NO_WHY; ++why) {
 			if (stats->batches[i].waits[why].times > 0) {
 				add_wait(buf, &stats->batches[i], (enum event_why)why);
 			}

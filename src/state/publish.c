@@ -443,11 +443,10 @@ static enum event_why wait_reason(const struct worker_state *state, const struct
 	const struct facts *facts = worker_facts(state->worker);
 	uint64_t start = facts->start;
 	uint64_t ready_at = job->batch->ready_at;
-	uint64_t parts[] = {
+	uint64_t parts[NO_WHY] = {
 		[WHY_NEEDS] = u64_minus(ready_at, since),
 		[WHY_RETRY] = job->pause,
 		[WHY_RESERVE] = worker_width(state->worker) > 1 ? u64_minus(start, facts->picked) : 0,
-		[WHY_HOST] = 0,
 	};
 	parts[state->stats.held_why] += state->stats.held;
 	uint64_t free_since = since + parts[WHY_RETRY] > ready_at ? since + parts[WHY_RETRY] : ready_at;
@@ -460,12 +459,12 @@ static enum event_why wait_reason(const struct worker_state *state, const struct
 	}
 	parts[WHY_RATE] = u64_minus(facts->rate_left, facts->limit_left > free_since ? facts->limit_left : free_since);
 	uint64_t known = 0;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
+	for (size_t i = 0; i < NO_WHY; ++i) {
 		known += parts[i];
 	}
 	parts[state->stats.held_why == WHY_DELAY ? WHY_DELAY : WHY_TURN] += u64_minus(now - since, known);
 	enum event_why most = WHY_TURN;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
+	for (size_t i = 0; i < NO_WHY; ++i) {
 		most = parts[i] > parts[most] ? (enum event_why)i : most;
 	}
 	return most;

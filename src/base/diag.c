@@ -3,7 +3,6 @@
 #include "base/diag.h"
 
 #include "base/atomic.h"
-#include "base/buf.h"
 #include "base/io.h"
 
 #include <errno.h>
@@ -16,7 +15,10 @@
 static const char *program = "fairpar";
 static atomic_int lost;
 static void (*on_die)(void);
-static _Thread_local struct buf *keeper; // of diag_keep()
+static _Thread_local struct {
+	void (*fn)(void *arg, const char *text, size_t len);
+	void *arg;
+} keeper; // of diag_keep()
 
 static int write_stderr(const void *mem, size_t len) {
 	return write_all(STDERR_FILENO, mem, len);
@@ -35,8 +37,8 @@ FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list 
 		len = sizeof(text) - 2; // cuts the message: it may hold a long path (items in messages are at most 80 bytes)
 	}
 	text[len++] = '\n';
-	if (keeper) {
-		buf_add(keeper, text, len);
+	if (keeper.fn) {
+		keeper.fn(keeper.arg, text, len);
 	} else {
 		(void)diag_text(text, len);
 	}
@@ -91,8 +93,9 @@ const char *diag_name(void) {
 	return program;
 }
 
-void diag_keep(struct buf *kept) {
-	keeper = kept;
+void diag_keep(void (*fn)(void *arg, const char *text, size_t len), void *arg) {
+	keeper.fn = fn;
+	keeper.arg = arg;
 }
 
 int diag_lost(void) {
@@ -112,13 +115,13 @@ static FP_NORETURN void end(void) {
 }
 
 void diag_die(const char *format, ...) {
-	diag_keep(NULL);
+	diag_keep(NULL, NULL);
 	PRINT("error: ");
 	end();
 }
 
 void diag_bug(const char *file, int line, const char *condition) {
-	diag_keep(NULL);
+	diag_keep(NULL, NULL);
 	diag_note("bug: %s:%d: %s (errno: %s)", file, line, condition, strerror(errno));
 #ifdef FAIRPAR_FAULTS
 	abort(); // leaves a core file for the debugger

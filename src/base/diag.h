@@ -12,8 +12,6 @@
 
 #include <stddef.h>
 
-struct buf;
-
 // The exit status if fairpar itself fails: a usage error or an internal error.
 enum { EXIT_TROUBLE = 255 };
 
@@ -40,9 +38,9 @@ const char *diag_name(void);
 // whole lines, from any thread, and returns 0, or -1 with errno. To be called before the first thread is started.
 void diag_set_writer(int (*fn)(const void *mem, size_t len));
 
-// Until diag_keep(NULL), appends the calling thread's messages to `kept`, to be printed later by diag_text(): for a thread that must not wait for the
-// reader of stderr. diag_die() prints its message at once all the same.
-void diag_keep(struct buf *kept);
+// Until `fn` is NULL, the calling thread's messages are passed to `fn`, each with its newline, and not printed: for a thread that must not wait for the
+// reader of stderr. They are to be printed later by diag_text(). diag_die() prints its message at once all the same.
+void diag_keep(void (*fn)(void *arg, const char *text, size_t len), void *arg);
 
 // True once a message could not be written to stderr.
 int diag_lost(void);

@@ -182,13 +182,6 @@ void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_vie
 	}
 }
 
-void hosts_keep_messages(struct hosts *hosts, bool begins) {
-	diag_keep(begins ? &hosts->messages : NULL);
-	if (!begins && hosts->messages.len > 0) {
-		wakeup_post(hosts->wake_fd);
-	}
-}
-
 void hosts_print_messages(struct hosts *hosts) {
 	FP_CLEANUP(buf_fini) struct buf messages = BUF_INIT;
 	if (!hosts) {
@@ -213,9 +206,9 @@ static void show(void *arg FP_UNUSED, const struct host_view *view) {
 
 void hosts_show(struct hosts *hosts) {
 	FP_CLEANUP(buf_fini) struct buf messages = BUF_INIT;
-	diag_keep(&messages);
+	diag_keep(hosts_keep_message, &messages);
 	hosts_view(hosts, show, NULL);
-	diag_keep(NULL);
+	diag_keep(NULL, NULL);
 	(void)diag_text(buf_str(&messages), messages.len);
 }
 

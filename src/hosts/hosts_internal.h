@@ -7,6 +7,7 @@
 
 #include "base/atomic.h"
 #include "base/buf.h"
+#include "base/diag.h"
 #include "base/io.h"
 #include "base/list.h"
 #include "base/sync.h"
@@ -331,9 +332,18 @@ enum { OUTPUT_TAKEN = OUTPUT_WINDOW / 4 };
 // OUTCOME_CANCELLED, if hosts.ending refuses the step: HOSTS_TERMINATE refuses all but steps with `is_cleanup`, HOSTS_KILL refuses all steps.
 bool host_submit(struct host_attempt *attempt, struct file_talk *talk, bool is_cleanup);
 
+static inline void hosts_keep_message(void *messages, const char *text, size_t len) {
+	buf_add(messages, text, len);
+}
+
 // Until `begins` is false, keeps the calling thread's messages for hosts_print_messages(): nothing may be printed under the lock, as whoever waits for
 // the reader of stderr would stop all machines. With the lock.
-void hosts_keep_messages(struct hosts *hosts, bool begins);
+static inline void hosts_keep_messages(struct hosts *hosts, bool begins) {
+	diag_keep(begins ? hosts_keep_message : NULL, &hosts->messages);
+	if (!begins && hosts->messages.len > 0) {
+		wakeup_post(hosts->wake_fd);
+	}
+}
 
 // Notes that there is something to do for the attempt: the connections' thread will have the attempt resumed. On that thread, with the lock.
 void host_attempt_on_wake(struct host_attempt *attempt);

@@ -426,7 +426,7 @@ check_sums() {
 	local word
 	for word in fd: fd:x fd:3x fd:-1 fd:+3 'fd: 3' fd:12345678901; do
 		run_fairpar 255 --log "$word" touch ran ::: 1
-		assert_contains "$stderr" "--log $word: 'fd:' must be followed by the number of a descriptor (a file is './$word')"
+		assert_contains "$stderr" "--log $word: 'fd:' must be followed by the number of a descriptor (for a file of that name, write './$word')"
 	done
 	run_fairpar 255 --log fd:8 touch ran ::: 1
 	assert_contains "$stderr" "cannot write the log 'fd:8': descriptor 8 is not open"

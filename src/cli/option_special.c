@@ -315,7 +315,7 @@ int opt_joblog(struct parser *parser, const char *value) {
 int opt_log(struct parser *parser, const char *value) {
 	int fd = option_log_fd(value);
 	if (fd == BAD_FD) {
-		return diag_error("--log %s: 'fd:' must be followed by the number of a descriptor (a file is './%s')", text_shows(value), text_shows(value));
+		return diag_error("--log %s: 'fd:' must be followed by the number of a descriptor (for a file of that name, write './%s')", text_shows(value), text_shows(value));
 	}
 	int flags = fd >= 0 ? fcntl(fd, F_GETFL) : 0;
 	if (flags < 0 || (fd >= 0 && (flags & O_ACCMODE) == O_RDONLY)) {

@@ -1,4 +1,4 @@
-// Writes the page's table of jobs, and adds a job's row when the job ends: all jobs have rows, or the failed, retried and slow jobs and a sample.
+// Writes the table of jobs for the HTML page. A job's row is added when the job ends; if there are many jobs, only some have rows (draw/draw.h).
 
 #include "draw/draw.h"
 
@@ -33,7 +33,7 @@ static bool is_wanted(struct rows *rows, const struct event_job_end *end, const 
 
 // ---- a row ----
 
-// Adds a cell with the time in seconds, as a number by which the page can sort.
+// Adds a cell with the time in seconds, as a number by which the page's script can sort the rows.
 static void add_seconds(struct buf *buf, uint64_t ns) {
 	buf_printf(buf, "<td class=\"n\">%llu.%03llu</td>", ull(ns / 1000000000), ull(ns / 1000000 % 1000));
 }

@@ -117,8 +117,8 @@ struct pool_hooks {
 	uint64_t (*gate)(void *arg);
 	// Called on a thread of the pool before it sleeps for want of work, if an item that ran on this thread has called worker_request_flush().
 	void (*flush)(void *arg);
-	// Waiting items could use more slots than the least result of pool_demand() since the last call of this hook: the receiver is to call
-	// pool_demand() again. A result that is equal to `most` does not count. While no result counts, the hook is not called.
+	// The demand has risen: waiting items could use more slots than the least number that pool_demand() has returned since this hook was last called.
+	// The receiver is to call pool_demand() again. Only results below its argument `most` count; as long as there is none, the hook is not called.
 	void (*starving)(void *arg);
 	// Slots are free, and there is no work for them. Called when a worker finds no work, but not again before an item takes slots or
 	// pool_drop_surplus() is called; called also at each pool_lend() that leaves slots without work.

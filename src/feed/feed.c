@@ -199,7 +199,7 @@ bool feeds_fill(struct run *run) {
 void feeds_add_polls(struct run *run, struct polls *polls) {
 	list_for_each_entry(&run->feeds->active, struct feed, feed, link) {
 		if (feed->waiting && !feed->ended && !run->feeds->stopped) {
-			polls_add(polls, feed->is_data ? STDIN_FILENO : input_fd(feed->input), POLLIN); // the files of --pipe-part never wait
+			polls_add(polls, feed->is_data ? STDIN_FILENO : input_fd(feed->input), POLLIN); // a feed of --pipe-part reads files, and never waits
 		}
 	}
 }

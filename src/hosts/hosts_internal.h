@@ -217,7 +217,7 @@ struct hosts {
 	struct buf term_seq;
 	struct host_list *lists;     // all lists that host_list.c has read: they are kept because hosts borrow the logins in them
 	atomic_uint_least64_t next_list_check; // when the list of machines may be read again (now_ns() time); TIME_NEVER: a thread reads it, or it is fixed
-	unsigned machines;           // --onall: how many machines work at once: the pool always has so many slots, and each host has one. Else 0
+	unsigned machines;           // --onall: how many machines work at once: the pool always has that number of slots, and each host has one. Else 0
 };
 
 // A loop over all hosts. No host may be added in the loop.
@@ -325,7 +325,7 @@ struct host_attempt {
 	struct buf unsaid;         // why STEP_REMOVE could not remove files; never printed
 };
 
-// Output is acknowledged only after so many bytes were passed on. Few jobs write that much, so most jobs need no frame for acknowledgements.
+// Output is acknowledged once at least this many bytes were passed on since the last acknowledgement. Most jobs write less, and need no such frame.
 enum { OUTPUT_TAKEN = OUTPUT_WINDOW / 4 };
 
 // Appends the attempt to host.attempts: to send its command, or (`talk`) to begin a conversation about files. Returns false, with the result

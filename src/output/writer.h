@@ -15,8 +15,8 @@
 //   2. any other job waits, and its pipe is not read, as long as some job can make room: a job whose output is being written, or
 //      a job that runs (its spool is open and not suspended) and does not wait for room itself;
 //   3. if no job can make room, the further output of the job is lost: `failed` is called with stream 2.
-// When a job ends, output that is still in the memory block of its spool stays there, even beyond the bound; while such a block is held,
-// jobs that have not written yet have to wait with their first output.
+// When a job ends and there is no room for the rest of its output, the rest stays in the memory block of its spool, beyond `spool_mem`. While
+// there is such a block, jobs that have not written yet have to wait with their first output.
 //
 // The caller ignores or blocks SIGPIPE.
 

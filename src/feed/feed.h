@@ -19,7 +19,7 @@ int feeds_add_node(struct run *run, struct dag_node *node, const struct source_c
 // move: it has returned so that the event loop can answer signals, and is to be called again at once.
 bool feeds_fill(struct run *run);
 
-// Adds the descriptors of the inputs that wait for data.
+// Adds the descriptors of the inputs for whose data feeds wait.
 void feeds_add_polls(struct run *run, struct polls *polls);
 
 // Adds a job (--add) to the batch job->batch, which is opened if it does not exist. If job->batch is empty, the new job goes to the batch

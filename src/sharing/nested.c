@@ -326,7 +326,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 
 // ---- opening and closing ----
 
-// connections.take_over until nested_set_take_over() is called. A worker never calls that function, as jobs on its machine cannot reach the run.
+// connections.take_over until nested_set_take_over() sets another: refuses requests to the run. A worker sets none: its jobs cannot reach the run.
 static bool refuse_request(void *arg FP_UNUSED, const struct frame *frame, const char *text FP_UNUSED, int fd) {
 	static const char why[] = "the run is on another machine, and cannot be reached from here";
 	bool is_request = control_is_request(frame->type);

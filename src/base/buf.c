@@ -118,7 +118,7 @@ char *buf_take(struct buf *buf) {
 }
 
 size_t utf8_decode(const char *mem, size_t len, uint32_t *ret_char) {
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // by number of bytes: the least character that takes so many bytes
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // by number of bytes: the least character that takes this many bytes
 	const unsigned char *s = (const unsigned char *)mem;
 	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
 	if (n == 0 || n > len) {

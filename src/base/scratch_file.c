@@ -11,7 +11,7 @@
 #include <errno.h>
 
 enum {
-	KEEP_UNITS = 64, // a file of at most so many units stays open when all its units are free, as opening it again and again takes time
+	KEEP_UNITS = 64, // a file of at most this many units stays open when all its units are free, as opening it again and again takes time
 };
 
 struct scratch_file {

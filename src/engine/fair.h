@@ -141,7 +141,7 @@ struct fair_tag fair_remove(struct fair *fair, struct fair_queue *queue, uint64_
 // True once the tag's `virt` has no effect any more: without the tag, a new queue would begin at this virtual time or a greater one.
 bool fair_has_passed(const struct fair *fair, struct fair_tag tag);
 
-// Changes the attributes of the queue; the service that it has had stays. `interval`: the rate, at least so many nanoseconds from a pick to the next;
+// Changes the attributes of the queue; the service that it has had stays. `interval`: the rate, at least this many nanoseconds from a pick to the next;
 // 0: no rate. May allocate.
 void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit, uint64_t interval, uint64_t now);
 

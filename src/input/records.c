@@ -1,7 +1,7 @@
 // Cuts a stream of bytes into blocks on the borders of records, exactly where GNU parallel --pipe cuts it.
 //
 // The cuts are those of GNU parallel 20221122 (its spreadstdin(), pass(), pass_n() and pass_n_line_records()), also in its special
-// cases: with -N, a border at the very beginning of the bytes does not count; `block` grows by 30 % when no record ends in so many
+// cases: with -N, a border at the very beginning of the bytes does not count; `block` grows by 30 % when no record ends in this many
 // bytes; at the end of the stream the bytes that are left are one block, however many records they hold.
 
 #include "input/records.h"

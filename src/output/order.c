@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 
-enum { RING_KEEP = 4096 }; // an empty ring keeps its memory only if it has at most so many slots
+enum { RING_KEEP = 4096 }; // an empty ring keeps its memory only if it has at most this many slots
 
 // ---- rings
 

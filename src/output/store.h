@@ -72,7 +72,7 @@ size_t rope_first(const struct rope *rope);
 // Moves pieces from the front of `from` to `to`, which is empty, as long as the moved pieces have at most `len` bytes together.
 void rope_split(struct rope *from, uint64_t len, struct rope *to);
 
-// Drops all but the first `len` bytes; the rope has at least so many bytes.
+// Drops all but the first `len` bytes; the rope has at least this many bytes.
 void rope_cut(struct store *store, struct rope *rope, uint64_t len);
 
 // Frees all pieces of the rope, which is empty then.

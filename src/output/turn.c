@@ -9,9 +9,9 @@
 
 enum {
 	QUOTA = 256 * 1024,         // bytes that a worker writes for other jobs before it hands the turn to the flusher
-	SPOOL_WORK = 2048,          // each job counts as so many bytes of the quota, in addition to its output
+	SPOOL_WORK = 2048,          // each job counts as this many bytes of the quota, in addition to its output
 	FLUSHER_STACK = 64 * 1024,
-	RECEIPTS_MAX = 16 * 1024,   // once there are so many bytes of receipts, the gathered output is written
+	RECEIPTS_MAX = 16 * 1024,   // once there are this many bytes of receipts, the gathered output is written
 };
 
 // ---- writing: only the thread that has the turn uses `streams`, `scratch` and `receipts`, and needs no lock for them

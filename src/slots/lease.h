@@ -52,7 +52,7 @@ struct lease_client_config {
 struct lease_grant {
 	struct lease_client *client;
 	struct lease_id id;
-	uint32_t width;        // slots of the lease: as many as the client wanted, or fewer if it could never get so many
+	uint32_t width;        // slots of the lease: as many as the client wanted, or fewer if it could never get that many
 	uint64_t lender;       // number of the lease out of which this one is lent, or 0
 	uint64_t below;        // number of the lease that the client runs on, or 0
 };
@@ -127,7 +127,7 @@ uint32_t lease_spare_limit(const struct lease_client *client);
 // *ret_waiting: how many clients wait.
 unsigned lease_rank(const struct lease_client *client, unsigned *ret_waiting);
 
-// Sets the number of slots, which may be 0. While at least so many slots are taken, only leases are granted that are lent out of
+// Sets the number of slots, which may be 0. While at least this many slots are taken, only leases are granted that are lent out of
 // other leases.
 void lease_set_slots(struct lease_table *table, unsigned slots);
 

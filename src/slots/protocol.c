@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { TEXT_INLINE = 64 * 1024 }; // the most bytes of text in the frame itself: the kernel has room for so many (net.core.wmem_default)
+enum { TEXT_INLINE = 64 * 1024 }; // the most bytes of text in the frame itself: the kernel has room for this many (net.core.wmem_default)
 
 // Room for one descriptor that comes with a frame. The kernel closes further ones.
 union fd_room {

@@ -36,7 +36,7 @@ enum {
 	FDS_SHARE = 3,    // no server is started once a third of the descriptors is in use
 	SHELLS_MAX = 8,   // the most shells that a worker knows at a time
 	AUTO_AFTER = 6,   // executions before a shell gets a server; starting a server costs about one execution, and a clone half an execution
-	DEATHS_MAX = 3,   // a shell gets no new server after so many of its servers have died: somebody kills them on purpose
+	DEATHS_MAX = 3,   // a shell gets no new server after this many of its servers have died: somebody kills them on purpose
 	REFRESH_MS = 100, // pause between calls of inherited_read(); a call costs a hundredth of a short job
 };
 

@@ -37,7 +37,7 @@ struct chrome {
 	void *arg;
 	struct buf buf;
 	uint64_t start;          // event time of the run
-	uint64_t interval;       // time between two samples of a counter
+	uint64_t interval;       // nanoseconds between two samples of a counter
 	struct attempts attempts; // attempts.rows: which tracks are slots of which machine; NULL: there is one machine, and each of its slots has a track
 	unsigned nslots, ntracks; // tids are 1 to ntracks; the slots come first
 	struct origins *origins; // CHROME_ORIGINS entries; the entry of an item is at the item's seq modulo CHROME_ORIGINS

@@ -76,7 +76,7 @@ enum {
 	CHROME_ORIGINS = 1 << 17, // items that are remembered as origins of arrows; arrows from older items are left out
 };
 
-// Takes a part of the text; called from chrome_on_event() and chrome_finish().
+// Takes the next `len` bytes of the text; called from chrome_on_event() and chrome_finish(). `arg` is that of chrome_new().
 typedef void chrome_write_fn(void *arg, const char *text, size_t len);
 
 struct chrome;

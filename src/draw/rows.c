@@ -98,7 +98,7 @@ void rows_on_event(struct rows *rows, const struct event *event) {
 	struct running_sum sum = before ? before->so_far : (struct running_sum){0};
 	add_attempt(&sum, end);
 	bool is_last = end->next == NEXT_NOTHING;
-	bool is_own = end->command && (!before || (is_last && end->result.outcome != OUTCOME_OK)); // the command of the failed step, else of the first
+	bool is_own = end->command && (!before || (is_last && end->result.outcome != OUTCOME_OK)); // the command of the failed step, else of the first step
 	job.command = is_own ? end->command : before ? before->start.command : "";
 	job.command_len = is_own ? end->command_len : before ? before->start.command_len : 0;
 	if (is_last && is_wanted(rows, end, &sum)) {

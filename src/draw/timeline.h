@@ -2,7 +2,7 @@
 // form of drawing. The memory is bounded.
 //
 // If there are more than TIMELINE_ALL bars, bars narrower than half a pixel are merged, and so many of the shortest that about
-// TIMELINE_BARS are left. Merged bars become columns of their lane: a column says which part of its time each class of batches had.
+// TIMELINE_BARS are left. Merged bars become columns of their lane: a column says which part of its time each class of batches (palette) had.
 
 #pragma once
 
@@ -81,7 +81,7 @@ enum bar_flag {
 	BAR_STOLEN = 1 << 3,
 	BAR_LENT = 1 << 4,
 	BAR_OPEN = 1 << 5,       // still ran when the log ended
-	BAR_MORE = 1 << 6,       // another slot of a job that takes several
+	BAR_MORE = 1 << 6,       // the bar of a further slot of a job that takes several slots
 	BAR_INNER = 1 << 7,      // the slot was lent to a run in the job
 	BAR_LEAD = 1 << 8,       // only in timeline.seen: the `lead` of some bar is before its `from`
 };
@@ -106,7 +106,7 @@ struct timeline {
 	const struct palette *palette;
 	struct attempts attempts; // attempts.rows: the lanes; or NULL: one machine only, whose slots are the lanes
 	uint64_t start, end;     // event time; end > start
-	unsigned slots;          // the highest number of slots
+	unsigned slots;          // the highest number of slots that the run had
 	unsigned group;          // number of slots that share a lane
 	unsigned nslotless;      // lanes of attempts without a slot, drawn above the lanes of the slots
 	unsigned nlanes;         // all lanes, those without a slot included

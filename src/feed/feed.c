@@ -1,7 +1,7 @@
 // Feeds batches from inputs: reads records just ahead of need, gives them their numbers, and queues them.
 //
 // The feeds run in the thread of the event loop, which takes no slot and never blocks. The input of a batch is read while the batch
-// has less than HIGH_BYTES queued, and again when the pool says that the batch runs low, so memory does not grow with the length of the
+// has less than feed_high_water() queued, and again when the pool says that the batch runs low: so memory does not grow with the length of the
 // input. With --batch-by the input itself names the batches; such an input is read as far ahead as the pool has room (--queue-mem, then the
 // spill file): otherwise a batch that comes late in the input would not get its turn at once.
 
@@ -50,7 +50,7 @@ static bool feed_read(struct run *run, struct feed *feed) {
 
 // True if the feed's batch has enough to do for now; then the pool calls a hook when the batch runs low.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
-	if (run->options->packing.by_time) { // makes the packs that the batch lacks from the items that were read
+	if (run->options->packing.by_time) { // feed_submit_stocks() packs the items that were read, for free slots
 		return !feed_submit_stocks(run, feed) || (!feed->by_key && stock_bytes(&feed->own.stock) >= feed_high_water(run));
 	}
 	bool wants = feed->by_key || run->halt.percent > 0; // --halt N% counts all jobs: all items must be read

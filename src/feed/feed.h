@@ -5,7 +5,7 @@
 #include "state/run.h"
 #include "slots/control.h"
 
-enum { FEED_LOW_BYTES = 32 * 1024 }; // queued bytes of a batch at which the pool asks for more
+enum { FEED_LOW_BYTES = 32 * 1024 }; // for a batch of a manifest: when fewer bytes are queued, the pool asks for more items
 
 // Opens all inputs of the command line, reads the header if there is one, and parses the templates that need its names.
 // Returns 0, or -1 after a message.

@@ -11,10 +11,10 @@
 #include "template/packs.h"
 
 enum {
-	OUTLETS_MAX = 1024,     // most outlets of batches found in the input; for a further outlet, the longest unused outlet is submitted and removed
+	OUTLETS_MAX = 1024,     // most outlets of batches found in the input; for a further outlet, the longest unused outlet submits its items and goes
 	OUTLETS_UNPACKED = 256, // most outlets if items are not packed
 	OUTLET_BYTES = 2048,    // about the memory that an outlet takes without its items
-	FEED_WHEN_EMPTY = 1,    // low_water of a queue that gets new packs only when too few packs wait in it
+	FEED_WHEN_EMPTY = 1,    // low_water, in bytes, with --pack=auto: the pool asks for more packs only when none is queued
 };
 
 // Items of one batch that were read and wait to be packed (--pack=auto), in the order of the input. A zeroed stock is empty.
@@ -79,8 +79,8 @@ struct feeds {
 	struct source_config *file_sources; // of --batch NAME=FILE; inputs borrow them
 	struct buf key;                     // scratch: an expanded --batch-by
 	struct pack_limits limits;
-	unsigned slots;                     // the slots that the last items are spread over; 0: the items are not spread
-	size_t sharers;                     // how many unfinished packs share these slots at the end of the input; 0 before the end
+	unsigned slots;                     // how many slots the last items are spread over; 0: the items are not spread
+	size_t sharers;                     // how many unfinished packs share `slots` at the end of the input; 0 before the end
 	struct outlets outlets;             // with --batch-by
 };
 
@@ -98,7 +98,7 @@ size_t record_bytes_of(const struct record *record, uint32_t n);
 // `bad` says why the record cannot be an item, or is NULL. `seq` is the number of the first item.
 void stock_add(struct stock *stock, const struct record *record, uint32_t nitems, uint32_t measured, const char *bad, uint64_t seq);
 
-// Returns about how much memory the items take.
+// Returns about how many bytes of memory the items that are left take.
 size_t stock_bytes(const struct stock *stock);
 
 // Takes as many items as one process can have, at least one item and at most `most`. The stock is not empty.
@@ -106,8 +106,8 @@ void stock_take(struct stock *stock, const struct pack_limits *limits, uint64_t 
 
 void stock_fini(struct stock *stock);
 
-// Packs items of the outlet's stock and submits the packs: as many packs as the queue lacks; with `all`, all items. `ended` says that no more items
-// will come. If items are left, lets the pool call its hook when the queue lacks packs again. Returns false if the pool has no room now.
+// Packs items of the outlet's stock and submits the packs: with `all`, all items; else, if the queue is empty, one for each free slot and one more.
+// `ended`: no more items come. If items are left, lets the pool call its hook when the queue is empty. Returns false if the pool has no room now.
 bool stock_submit(struct run *run, struct outlet *outlet, bool ended, bool all);
 
 // ---- feed_route.c

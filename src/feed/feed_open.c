@@ -100,7 +100,7 @@ static struct submission *open_onall(struct run *run, size_t low_water) {
 	return first;
 }
 
-// Opens sources of the command line. Returns NULL after a message.
+// Opens the sources as one input, for the batch `name`, or with --onall for all machines. Returns the feed, or NULL after a message.
 static struct feed *open_sources(struct run *run, const struct source_config *sources, size_t nsources,
                                  const char *name) {
 	struct input_config config = run->options->input;
@@ -275,7 +275,7 @@ static int read_all_records(struct run *run) {
 
 enum {
 	SPARE_BYTES = 4096, // room for the variables that are set for each job, and for what the kernel adds
-	ROOM_BYTES = 2 * 1024 * 1024, // the most bytes of a command if the limit of the stack, and so of execve(), is higher
+	ROOM_BYTES = 2 * 1024 * 1024, // the most bytes of a command, even if execve() takes more
 };
 
 // Returns how many bytes execve() has for arguments (0: not known): the environment takes a part of the same room (execve(2), "Limits on size").

@@ -236,8 +236,8 @@ bool feed_is_empty(const struct run *run, const struct feed *feed) {
 	return feed->own.pack.nitems == 0 && feed->own.stock.nitems == 0 && (!feed->by_key || run->feeds->outlets.n == 0);
 }
 
-// Adds the pending record as a job of its own, which fails if the record is `bad`. But with --exit, a record that is too long is not added: prints a
-// message, and ends the reading.
+// Adds the pending record as a job of its own, which fails if the record is `bad`. But with --exit, a record that is too long is not added: a
+// message says so, and all reading ends.
 static bool feed_alone(struct run *run, struct feed *feed, struct outlet *outlet, const char *bad) {
 	struct submission *submission = outlet_open(run, outlet);
 	if (!submission || (submission_is_full(submission) && !feed_submit(run, submission))) {

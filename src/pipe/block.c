@@ -69,7 +69,7 @@ uint64_t block_sent(const struct block *block) {
 
 // ---- a block and its job ----
 
-// Moves the next bytes of the block's part of a file to `to`. Returns as splice_file(), after a message if reading fails.
+// Moves the next bytes of the block's part of a file to the descriptor `to`. Returns as splice_file(), after a message if reading fails.
 static ssize_t move_part(const struct block *block, int to) {
 	uint64_t left = block->size - block->at;
 	ssize_t n = splice_file(block->part->fd, block->offset + block->at, to, left < PIPE_BYTES ? (size_t)left : PIPE_BYTES);

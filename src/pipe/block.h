@@ -48,7 +48,7 @@ struct pipe_config {
 // All blocks of a run.
 struct blocks {
 	const struct pipe_config *config;
-	bool named;              // --cat, --fifo: jobs get the name of the block
+	bool named;              // --cat, --fifo: jobs get a file name: of the block's file, or with --round-robin /dev/stdin
 	size_t most;             // how many blocks there may be at once
 	mutex lock;              // guards the members below
 	struct list all;
@@ -83,7 +83,7 @@ struct file_part {
 	uint64_t from;           // where the next block begins
 	uint64_t scan;           // how far the end of the next block has been searched for
 	uint64_t end;            // the end of the next block, or 0: not found yet
-	uint64_t base;           // the offset of the bytes that were read for the search and are still in memory
+	uint64_t base;           // the offset in the file of the first byte in blockfeed.data, where the end is searched for
 };
 
 // ---- from the event loop ----
@@ -134,7 +134,7 @@ struct consumer {
 	size_t at;
 	// guarded by the dealer's lock
 	struct portion *next; // the portion that waits to be written, or NULL
-	bool waiting;         // the worker is to be woken by stdin_writer.more_fd
+	bool waiting;         // the worker sleeps until stdin_writer.more_fd wakes it
 	bool gone;            // consumer_leave() was called
 };
 

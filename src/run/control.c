@@ -52,7 +52,7 @@ struct control {
 	char mark[10];            // the mark of the run, "@" and 8 random hexadecimal digits: put behind each ID for a client outside of the run
 	size_t first_poll;        // index of the first descriptor of control_add_polls()
 	struct pool_dir pool_dir;  // where the sockets of named runs are, if the run has a name
-	struct stat own;          // the file of the run's socket in pool_dir
+	struct stat own;          // what lstat(2) said of the run's socket in pool_dir, right after this run made the socket
 	int lock_fd;              // the descriptor of the lock file of the run's name, or -1
 };
 
@@ -266,7 +266,7 @@ static void cancel_ids(struct control_client *client) {
 	read_ids(client, &why);
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
 		cancelled += added_jobs_state(run->added_jobs, ids_of(client)[i], &code) == ADDED_THERE;
-		added_jobs_cancel(run, ids_of(client)[i], /* runs */ true); // marks all jobs before it ends any: else a job to be cancelled could start meanwhile
+		added_jobs_cancel(run, ids_of(client)[i], /* runs */ true); // marks all jobs before any job is ended: else another of these jobs could start first
 	}
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
 		uint64_t id = ids_of(client)[i];

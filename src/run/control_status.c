@@ -19,7 +19,7 @@ enum { NAME_MAX_SHOWN = 60, COMMAND_MAX_SHOWN = 200 };
 struct run_status {
 	struct run *run;
 	uint64_t now;
-	const struct run_stats *stats;  // to be read with publish_mutex()
+	const struct run_stats *stats;  // to be read under publish_mutex()
 	uint64_t queued[STATS_BATCHES + 1], running[STATS_BATCHES + 1]; // for each of stats->batches: queued jobs, running attempts
 	struct buf hosts, waits;
 	struct buf *out;

@@ -4,8 +4,8 @@
 //           -> a need failed, or no batch is left to emit into the batch -> SKIPPED
 //
 // Each batch has its queue from the start, so that the order of the file is the order of turns. The queue of a waiting
-// batch is paused: the items that other batches emit into it stay there. A node holds the queue of its batch open until the
-// batch's own items are queued and the batches that emit into it have ended; then the pool removes the queue when its last
+// batch is paused: the items that other batches emit into it stay there. The batch's node (struct dag_node) holds the queue open until the
+// batch's own items are queued and all batches that emit into it have ended. From then on, the pool removes the queue when its last
 // item is done, which is the end of the batch.
 //
 // Workers only post that a job failed or a queue was removed. The event loop's thread decides what follows, and only this thread changes
@@ -27,7 +27,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { SKIPS_NAMED = 20 }; // if one batch causes others to be skipped, messages name at most this many of these
+enum { SKIPS_NAMED = 20 }; // if a failed batch causes other batches to be skipped, messages name at most this many skipped batches
 
 // ---- events ----
 
@@ -208,7 +208,7 @@ static bool is_starved(const struct dag_node *node) {
 	return all;
 }
 
-// A stack of nodes that were skipped, or got fewer items than they should, and whose dependents have not been looked at yet.
+// `nodes`: a stack of nodes that failed, were skipped or lack items, and whose dependents were not looked at yet. `nskipped`: batches skipped so far.
 struct affected {
 	struct list nodes;
 	size_t nskipped;
@@ -219,7 +219,7 @@ static void affected_add(struct affected *affected, struct dag_node *node) {
 	list_push_front(&affected->nodes, &node->affected);
 }
 
-// Skips the batch of the node if it still waits.
+// Skips the batch of the node if it still waits. `why` and the name of `because` give the reason: "it needs 'a', which failed".
 static void skip_one(struct affected *affected, struct dag_node *node, const char *why, const struct dag_node *because) {
 	struct run *run = node->run;
 	if (dag_node_state(node) != NODE_WAITING) {
@@ -299,7 +299,7 @@ static void see_failure(struct dag_node *node) {
 	}
 }
 
-// Takes the next node for which workers have posted something; *ret_ended: its batch has ended. Returns NULL if there is none.
+// Takes the next node for which workers have posted something, and sets *ret_ended to whether its batch has ended. Returns NULL if there is none.
 static struct dag_node *take_posted(struct dag *dag, bool *ret_ended) {
 	struct dag_node *node = NULL;
 	FP_HOLD(&dag->lock);
@@ -351,7 +351,7 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 
 static void connect(struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
-	node->unmet += plan->nneeds + 1; // plus 1, which dag_open() subtracts when all nodes are connected: no node begins before
+	node->unmet += plan->nneeds + 1; // plus 1, which dag_open() subtracts when all nodes are connected: no node begins earlier
 	for (size_t i = 0; i < plan->nneeds; ++i) {
 		struct dag_node *needed = dag_node_of(node->run, plan->needs[i]);
 		*NEW_ELEMENT(needed->dependents, needed->ndependents, needed->dependents_cap) = node;

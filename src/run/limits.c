@@ -16,7 +16,7 @@ enum {
 	FDS_BLOCKS = 4,       // of --pipe: two blocks, and a pipe
 	FDS_RESULTS = 2,
 	FDS_NAME = 2,         // of --run: its socket and its lock
-	TASKS_TESTED = 512,   // a limit of more processes than this is not tested: such a limit is taken to allow all slots
+	TASKS_TESTED = 512,   // a limit of more processes than this is not tested: such a limit is assumed to allow all slots
 	FDS_OPEN_MAX = 256,   // how many descriptors are assumed to be open before the run, at most
 };
 

@@ -1,8 +1,8 @@
 // The run, and its event loop.
 //
-// The main thread reads input (feed.c), answers signals, and sends the signals that end jobs when they are due; the workers
-// of the pool run the jobs (job_run.c). The loop sleeps in poll() until a signal, input, or one of the wake-ups below
-// comes: the pool wants more items or is idle, --halt now, output that cannot be written, a full trace buffer.
+// The main thread reads input (feed.c), answers signals and requests, and ends jobs by the signals of --term-seq; the workers of the pool
+// run the jobs (job_run.c). The loop sleeps in poll() until it is time for its next step, or a descriptor is ready. Other threads wake the loop
+// (run_wake()) if, for example, the pool wants more items or is idle, a job meets --halt now, or output cannot be written.
 //
 // setup.c opens the parts of a run before the loop; stop.c says what ends a run, and how it ends.
 
@@ -28,14 +28,14 @@
 #include <stdint.h>
 #include <unistd.h>
 
-enum { LAST_JOB_MS = 100 }; // after a signal, the time from one check whether a job still runs to the next
+enum { LAST_JOB_MS = 100 }; // after a signal, the pause between two checks whether a job still runs
 
 // ---- the loop ----
 
-// The places of the descriptors that the loop always polls; behind them come the descriptors of waiting inputs and of other parts of the run.
+// Indexes in polls.at of the descriptors that the loop always polls (JOBSERVER_POLLS of the jobserver). Behind these come inputs and sockets.
 enum { POLL_SIGNAL, POLL_WAKE, POLL_GUARDIAN, POLL_LEASES, POLL_JOBSERVER };
 
-// Polls for signals, wake-ups and the inputs that wait. `timeout_ms` as for poll().
+// Waits for signals, wake-ups, inputs and requests, and starts the guardian again if it has died. `timeout_ms` as for poll().
 static void loop_poll(struct run *run, struct polls *polls, int timeout_ms) {
 	polls->n = 0;
 	polls_add(polls, run->signal_fd, POLLIN);

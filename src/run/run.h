@@ -1,4 +1,4 @@
-// A run from its start to its end: the event loop (run.c), what it is put together from (setup.c), and what ends it (stop.c).
+// A run from its start to its end: its event loop (run.c), the opening of its parts (setup.c), and what ends the run (stop.c).
 // Outside this room only main.c and modes/ include this header, for run_all().
 
 #pragma once
@@ -8,7 +8,7 @@
 #include "base/io.h"
 #include "state/run.h"
 
-// Executes the run that the options describe. Returns the exit status.
+// Executes the run that the options describe. Returns the exit status, or dies by the signal that ended the run.
 int run_all(struct options *options, struct context *context);
 
 // Publishes that the run (`arg`) has `slots` slots from now on because of `why`, unless the number is the same as before. From the event loop.
@@ -26,14 +26,14 @@ int setup_open(struct run *run, struct options *options) FP_NODISCARD;
 // or -1 after a message that names the limit needed.
 int limits_check(const struct options *options, unsigned long nofile) FP_NODISCARD;
 
-// How many threads and processes a slot is taken to need.
+// How many threads and processes each slot is assumed to need.
 enum {
 	LIMITS_TASKS = 2,      // the worker's thread and the process of its job
-	LIMITS_TASKS_AUTO = 4, // if the user has not chosen the number of slots: two more, which the job may start itself
+	LIMITS_TASKS_AUTO = 4, // with -j auto: two more, which the job may start itself
 };
 
-// Returns how many slots, `slots` at most and at least 1, RLIMIT_NPROC allows if each needs `tasks` threads and processes. A low
-// limit is tested by starting threads. Sets *ret_has_guardian to whether one more process fits, for the guardian.
+// Returns how many slots RLIMIT_NPROC allows if each slot needs `tasks` threads and processes: from 1 to `slots`. If the limit is low, starts
+// threads to find out how many it allows. Sets *ret_has_guardian to whether one more process fits, for the guardian.
 unsigned limits_slots_by_processes(unsigned slots, unsigned tasks, bool *ret_has_guardian);
 
 // ---- stop.c; all on the event loop's thread
@@ -44,7 +44,7 @@ void run_answer_signals(struct run *run);
 // Acts on run->halt_now and run->output_error, which other threads set.
 void run_answer_flags(struct run *run);
 
-// After a signal, limits how long the run waits for the reader of its output; then the run dies by the signal. Takes effect once no job runs.
+// Called after a signal that ends the run. Once no job runs, limits how long fairpar waits for the reader of its output before the signal ends it.
 void run_limit_end(struct run *run);
 
 // Ends a run: ends the jobs that run, writes what is left, publishes the end, prints the summary, and frees all that the run has.
@@ -83,7 +83,7 @@ void dag_close(struct run *run);
 struct control;
 
 // Makes run->control, after nested_open(); it stays NULL without run->nested. Returns 0, or -1 after a message: the socket of
-// --run NAME cannot be made.
+// --run NAME cannot be made, or another run has this name.
 int control_open(struct run *run) FP_NODISCARD;
 
 // control_add_polls() adds the descriptors to poll. control_tick() serves the clients; called after nested_tick(), which may hand

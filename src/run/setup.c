@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 enum {
-	SPOOL_MEM = 8 * 1024 * 1024,   // the most output that is held in memory, for all jobs together (a run may use 16 MiB)
+	SPOOL_MEM = 8 * 1024 * 1024,   // the most bytes of output that are held in memory, for all jobs together (docs/design.md promises 16 MiB at most)
 	WORKER_STACK = 256 * 1024,     // each slot has a thread, so its stack is small
 };
 
@@ -70,7 +70,7 @@ static void get_demand(void *arg, struct auto_demand *ret_demand) {
 	struct run *run = arg;
 	struct pool_stat stat;
 	bool wanted = !run->leases && run->phase < RUN_DRAINING && pool_demand(run->pool, 1) > 0;
-	pool_stat(run->pool, &stat); // after pool_demand(): an item that comes later calls on_starving()
+	pool_stat(run->pool, &stat); // after pool_demand(): for an item that comes later, the pool calls on_starving()
 	*ret_demand = (struct auto_demand){
 		.children = run->children,
 		.taken = run->hosts ? hosts_used_here(run->hosts) : (unsigned)stat.slots_taken,
@@ -90,7 +90,7 @@ static void on_adapted(void *arg, unsigned slots, enum controller_reason reason)
 	nested_tell_slots(run->nested, slots, reason);
 }
 
-// Begins to adapt the number of slots, within `bounds`; if NULL, only samples the jobs, for the server that lends the slots and adapts their number.
+// Begins to adapt the number of slots, within `bounds`. If `bounds` is NULL, only samples the jobs, for the server that lends and adapts the slots.
 static void open_auto(struct run *run, const struct slots_bounds *bounds) {
 	run->auto_slots = auto_slots_new(bounds, &(struct auto_owner){
 		.demand = get_demand, .changed = on_adapted, .arg = run, .wake_fd = run->wake_fd,
@@ -111,7 +111,7 @@ static int count_slots(struct run *run, bool *ret_has_guardian) {
 	const char *most = options->tee ? "0" : "100%"; // with --tee all jobs run at once, as in GNU parallel
 	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : most;
 	const char *jobs = options->jobs ? options->jobs : given;
-	if (gate_open(run, jobs) != 0) { // before slots_parse(): if -j names a file, the gate must see each change after it was read
+	if (gate_open(run, jobs) != 0) { // before slots_parse() reads a file that -j names: the gate must see each later change of the file
 		return -1;
 	}
 	struct slots_bounds bounds;
@@ -411,7 +411,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 
 // ---- the writer ----
 
-// Called when output cannot be written. The rest of the run is pointless then: no more jobs start (stop.c).
+// Called when output cannot be written: to stdout or --results (`stream` 0), stderr (1) or a temporary file (2). To end the run, sets output_error.
 static void on_output_failed(void *arg, int stream, int error) {
 	struct run *run = arg;
 	const char *const names[] = {result_files_name(run), "standard error"};
@@ -424,7 +424,7 @@ static void on_output_failed(void *arg, int stream, int error) {
 	}
 	atomic_store_relaxed(&run->trouble, true);
 	if (stream == 1 && error != EPIPE && !unread) {
-		return; // what jobs write to stdout is still of use
+		return; // the run goes on, because what jobs write to stdout is still of use
 	}
 	int none = 0;
 	atomic_compare_exchange_strong(&run->output_error, &none, error); // pairs with the load in stop.c

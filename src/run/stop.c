@@ -44,7 +44,7 @@ enum {
 static void stop(struct run *run) {
 	if (run->phase < RUN_DRAINING) {
 		run->phase = RUN_DRAINING;
-		retry_queue_stop(run->retry_queue); // before dag_stop(): jobs that wait for a retry fail, so dag_stop() skips what needs their batches
+		retry_queue_stop(run->retry_queue); // before dag_stop(): jobs that wait for a retry fail, so dag_stop() skips the batches that need theirs
 		feeds_stop(run);
 		dag_stop(run);
 		terminal_cancel(run);
@@ -54,7 +54,7 @@ static void stop(struct run *run) {
 
 static void terminate(struct run *run) {
 	if (run->phase < RUN_ENDING) {
-		pool_pause(run->pool, true); // a slot that becomes free takes nothing more
+		pool_pause(run->pool, true); // a slot that becomes free takes no further job
 		leases_terminate(run->leases);
 		hosts_terminate(run->hosts); // before stop(), which may take a while to drop what is queued
 		children_terminate(run->children);
@@ -94,7 +94,7 @@ static void suspend(struct run *run) {
 
 // Answers a signal that ends the run: the first one ends the jobs, a second one kills them, a third one kills fairpar.
 static void answer_ending_signal(struct run *run, int signal) {
-	if (run->phase == RUN_KILLING) { // a reader who does not read holds fairpar up
+	if (run->phase == RUN_KILLING) { // the third signal: fairpar still waits, for a reader who does not read
 		children_kill_with_cookie(run->children);
 		signals_die(signal);
 	}
@@ -228,7 +228,7 @@ static void say_unread(void) {
 
 void run_limit_end(struct run *run) {
 	if (atomic_load_relaxed(&run->output_error) == ETIME && !run->extended) {
-		run->extended = true; // the output that was not read is given up: the other steps of the end may take longer
+		run->extended = true; // the unread output was given up: the other steps of the end get a time limit of their own
 		signals_die_within(0, 0, NULL);
 	}
 	if (children_have_ended(run->children) && hosts_are_idle(run->hosts)) {
@@ -363,7 +363,7 @@ int run_end(struct run *run, bool opened) {
 	bool trouble = !opened || atomic_load_relaxed(&run->trouble) || diag_lost();
 	bool is_piped = atomic_load_relaxed(&run->output_error) == EPIPE; // as in `| head`: the run ends without a message
 	int status = trouble ? EXIT_TROUBLE : publish_exit_status(run);
-	// a signal that comes later does not change the status that is logged, unless it cuts off a picture
+	// a signal that comes during end_log() does not change the logged status; if the signal cuts off a picture, fairpar dies by it
 	int signal = run->signal ? run->signal : signals_hurried() ? signals_hurried() : is_piped ? SIGPIPE : 0;
 	end_log(run, status, signal);
 	if (atomic_load_relaxed(&run->trouble) && status != EXIT_TROUBLE) {

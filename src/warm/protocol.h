@@ -21,7 +21,7 @@ enum {
 struct warm_request {
 	uint32_t nargs, nenv;
 	int32_t parent;               // the pid of fairpar
-	uint64_t listed;              // where in the table the job writes its group, before its program runs
+	uint64_t listed;              // the offset in the table where the job writes the negative of its process group, before its program runs
 	uint64_t mask;                // signals that are blocked in the job, in the kernel's form
 	uint64_t deadly;              // spawn_world.deadly: signals that the job discards, in the kernel's form
 };

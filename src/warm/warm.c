@@ -169,8 +169,8 @@ static void server_close(struct warm_server **held) {
 }
 
 // Starts a server for the program of `job`, a shell, in the job's context except for the directory. The server ends when this thread
-// ends or the socket is closed. This thread must have `world` and block all signals, as for spawn_config.stack_top. Returns the server,
-// for server_close(); or NULL with the reason in *ret_why (static text).
+// ends or the socket is closed. job->world must be set, and this thread must block all signals, as for spawn_config.stack_top. Returns the
+// server, for server_close(); or NULL with the reason in *ret_why (static text).
 static struct warm_server *server_open(const struct spawn_config *job, const struct guardian *guardian, const char **ret_why) {
 	struct warm_server *server = NEW(struct warm_server);
 	int ends[2] = {-1, -1}, object = object_open();

@@ -1,4 +1,4 @@
-// Warm shells: a shell that many jobs need is started once, and cloned for each of them.
+// Warm shells: a shell that many jobs need is started once, as a server, and cloned for each of these jobs.
 //
 // A cloned job is a process like any other, and a child of fairpar. Where cloning is impossible or fails, the shell is executed.
 

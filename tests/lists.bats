@@ -68,12 +68,12 @@ replace() {
 	replace 1/one
 	wait_for says 'two: the machine is not in the list any more: no job starts there'
 	wait_for has_more $(($(grep -cx one "$BATS_TEST_TMPDIR/stdout") + 20)) one
-	wait_for listed 'two: the machine is not in the list any more; 2 of its slots still used'
+	wait_for listed 'two: the machine is not in the list any more; 2 of its slots are still used'
 	assert_eq "$(<disconnected)" ""
 	for job in go*; do release "$job"; done
 	wait_for has_more 2 held
 	wait_for grep -q two disconnected
-	wait_for listed 'two: the machine is not in the list any more; 0 of its slots still used'
+	wait_for listed 'two: the machine is not in the list any more; 0 of its slots are still used'
 	: >stop
 	end_fairpar 1
 	assert_eq "$(grep -c held <<<"$output")" 2

@@ -244,7 +244,7 @@ int opt_delay(struct parser *parser, const char *value) {
 	FP_CLEANUP(free_later) char *time = xmemdup(value, strlen(value) - (o->delay_auto ? strlen("auto") : 0));
 	o->delay = 0; // as in GNU parallel, "auto" without a time leaves 0, which never changes
 	bool is_good = (o->delay_auto && *time == '\0') || parse_duration(time, PARALLEL_UNITS, &o->delay) == 0;
-	return is_good ? 0 : option_fail(parser->id, "must be seconds, or a time such as 1h30m or 2.5s, and may end with auto, not '%s'%s",
+	return is_good ? 0 : option_fail(parser->id, "must be seconds, or a time such as 1h30m or 2.5s (auto may follow), not '%s'%s",
 	                                 text_shows(value), unit_excess(value));
 }
 

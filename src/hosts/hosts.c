@@ -195,7 +195,7 @@ void hosts_print_messages(struct hosts *hosts) {
 
 static void show(void *arg FP_UNUSED, const struct host_view *view) {
 	if (view->state == HOST_REMOVED) {
-		diag_note("%s: %s; %u of its slots still used", view->name, view->says, view->used);
+		diag_note("%s: %s; %u of its slots are still used", view->name, view->says, view->used);
 	} else if (view->slots == 0) {
 		diag_note("%s: %s", view->name, view->says);
 	} else {

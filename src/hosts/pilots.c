@@ -254,7 +254,7 @@ static void warn_failed(struct pilots *pilots, const char *name, const char *why
 	said = said ? said + strlen(by_srun) : why;
 	buf_add_escaped(&text, said, strlen(said), SAID_MOST);
 	if (was_up) {
-		diag_warn("%s: the connection is lost: %s; its jobs go elsewhere", name, buf_str(&text));
+		diag_warn("%s: the connection is lost: %s; its jobs run again elsewhere", name, buf_str(&text));
 	} else if (set_if_new(&pilots->last_error, said)) {
 		diag_warn("Slurm gives no pilot%s: %s%s", for_good ? "" : " now", buf_str(&text), for_good ? "" : "; it is asked again");
 	}

@@ -77,7 +77,7 @@ bool sysload_free(uint64_t *ret_bytes) {
 static void report_missing(struct sysload_gate *gate, const char *option) {
 	int error = errno;
 	if (!gate->has_missed) {
-		diag_warn("--%s: no number in /proc to check%s%s; jobs start without this check", option, error ? ": " : "", error ? strerror(error) : "");
+		diag_warn("--%s: /proc has no number for this check%s%s; jobs start without this check", option, error ? ": " : "", error ? strerror(error) : "");
 		gate->has_missed = true;
 	}
 }

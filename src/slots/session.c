@@ -172,7 +172,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 		below = find_lost_lease(session);
 	}
 	if (all->find_lease && !all->find_lease(all->arg, below)) {
-		return refuse(session, "the job in which this one runs has ended");
+		return refuse(session, "the job in which this fairpar runs has ended");
 	}
 	struct lease_client_config config = {
 		.batch = batch[0] ? batch : NULL,

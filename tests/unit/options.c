@@ -637,7 +637,7 @@ static void test_far_off(void) {
 	REFUSED("--timeout must be seconds, a time such as 1h30m or 2.5s, or a percentage such as 200%, not '99999999999', which is too much",
 	        "--timeout", "99999999999", "x");
 	REFUSED("or a percentage such as 200%, not '0%'", "--timeout", "0%", "x");
-	REFUSED("and may end with auto, not '99999999999', which is too much", "--delay", "99999999999", "x");
+	REFUSED("(auto may follow), not '99999999999', which is too much", "--delay", "99999999999", "x");
 	REFUSED("--total-jobs must be a number from 1 on, not '99999999999999999999', which is too much", "--total-jobs",
 	        "99999999999999999999", "x");
 	REFUSED("not '1x'\n", "--queue-mem", "1x", "x");

@@ -115,7 +115,7 @@ one_by_one() {
 	echo nothing >stat
 	run_fairpar --load 1 echo ::: 1 2
 	assert_set 1 2
-	assert_eq "$(grep -c 'no number in /proc' <<<"$stderr")" 1
+	assert_eq "$(grep -c 'has no number for this check' <<<"$stderr")" 1
 }
 
 @test "the real figures will do" {

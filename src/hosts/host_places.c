@@ -261,7 +261,7 @@ bool hosts_have_answered(struct hosts *hosts, const struct hosts_request *reques
 
 // ---- how many slots there are ----
 
-// The slots that the options give the machine; 0: its worker decides.
+// Returns how many slots the options give the machine of the login; 0: they give it no number, and its worker decides.
 static unsigned configured_slots(const struct hosts *hosts, const struct sshlogin *login) {
 	char jobs[SSHLOGIN_JOBS_TEXT];
 	long slots = 0;

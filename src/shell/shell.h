@@ -11,8 +11,8 @@
 // $PARALLEL_SHELL; or NULL. Sets *ret_by to the option or variable that names the shell; if none does, to "PARALLEL_SHELL".
 const char *shell_named(const char *option, const char **ret_by);
 
-// Chooses the shell: what shell_named() returns, else $SHELL if that is a Bourne shell, else /bin/sh. Returns its path, which
-// the caller frees; or NULL with errno if the shell that was named cannot serve: ENOTSUP (it does not read the quotes of a Bourne
+// Chooses the shell: what shell_named() returns, else $SHELL if its name is sh, dash, bash, ksh or ash, else /bin/sh. Returns its path,
+// which the caller frees; or NULL with errno if the shell that was named cannot serve: ENOTSUP (it does not read the quotes of a Bourne
 // shell), EMULTIHOP (busybox and toybox, which run as a shell only if they are called sh or the like), else as program_find().
 char *shell_choose(const char *option);
 
@@ -23,8 +23,8 @@ bool shell_is_plain_sh(const char *path);
 // that fairpar has quoted as a command.
 bool shell_is_foreign(const char *path);
 
-// Returns the value of $SHELL, borrowed, if shell_choose() takes /bin/sh only because $SHELL is no Bourne shell; else NULL.
-// *ret_can_serve says whether $SHELL could serve if --shell named it.
+// Returns the value of $SHELL, borrowed, if shell_choose() takes /bin/sh only because of the name of $SHELL, such as zsh or fish; else
+// NULL. *ret_can_serve says whether $SHELL could serve if --shell named it: zsh could, fish could not.
 const char *shell_passed_over(const char *option, bool *ret_can_serve);
 
 // Finds a program in PATH as execvp() does, and remembers it. Returns the path, borrowed and valid to the end of the process, or

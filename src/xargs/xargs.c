@@ -301,8 +301,8 @@ struct quoting {
 	bool plain, plain_in_double, apostrophe;
 };
 
-// Finds out whether the word may stand without quotes, and whether it may stand in "…", which may hold blanks and apostrophes. { } # and ~
-// are special only at some places of a word: there they may stand in "…", at other places without quotes.
+// Finds out whether the word may stand without quotes, and whether it may stand in "…". Of the special characters "…" may hold only blanks,
+// apostrophes and { } # ~. These four are special only at some places of a word; at other places, as in GNU xargs, "…" may not hold them.
 static struct quoting find_quoting(const char *word, size_t len) {
 	struct quoting quoting = {.plain = len > 0, .plain_in_double = true, .apostrophe = false};
 	for (size_t i = 0; i < len;) {

@@ -235,7 +235,7 @@ struct options {
 	bool keep_order;
 	bool color_failed;
 	bool tag;
-	const char *tagstring;           // text of --tagstring with escapes translated; NULL: the tag is the item. Only with `tag`
+	const char *tagstring;           // --tagstring, its escapes translated; NULL: the tag is the item (--onall: the machine). Used only with `tag`
 	struct halt halt;
 	int stop_signal;                 // the signal after which no more jobs start, or 0
 	enum exit_scheme exit_scheme;

@@ -387,7 +387,7 @@ void host_set_slots(struct host *host);
 // Sets the number of slots of the host's worker, or of this machine, because -j auto has changed it for `reason`. With the lock.
 void host_adapt(struct host *host, uint64_t slots, enum controller_reason reason);
 
-// Returns how many slots the options give the machine of the login; if they give it no number, how many slots this machine has.
+// Returns how many slots the options give the login's machine; if they give no number, how many slots the machine has on which fairpar runs.
 unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin *login);
 
 // The most slots of one worker that are used; if a worker has more, the others are ignored.

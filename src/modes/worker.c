@@ -54,8 +54,8 @@ struct remote_job {
 
 // What the worker has learned from the jobs of a batch: how long these run, and how much memory they need.
 struct remote_batch {
-	struct controller_batch pace;  // guarded by auto_slots.c
-	struct memory_learned memory;  // guarded by process/memory.c
+	struct controller_batch pace;  // guarded by the lock of auto_slots.c
+	struct memory_learned memory;  // guarded by the lock of process/memory.h
 };
 
 // A slot that the dispatcher lends to the fairpars in a job.

@@ -157,5 +157,6 @@ newcomers() {
 	# the first two jobs end when all lines were read
 	run_fairpar any -j2 --batch-by '{1}' --colsep ' ' --trace-service trace --halt soon,done=100 \
 		'case {2} in 1 | 2) until "$FAIRPAR" --status=json | grep -q "\"batch\":\"small\""; do :; done ;; esac' <list
-	assert_eq "$(sed -n '/"batch":"small"/=' trace | paste -sd ' ')" "3 5 7" # big and small in turns from then on
+	# big and small in turns from then on; or one earlier, if the second slot took no job before
+	[[ $(sed -n '/"batch":"small"/=' trace | paste -sd ' ') =~ ^("3 5 7"|"2 4 6")$ ]] || fail "$(head -n 9 trace)"
 }

@@ -26,7 +26,7 @@
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   a run in words: statistics, summary, status line, --explain
 //   draw/        html_draw()        the files that are made from a whole log (--report, --trace): the page, the timeline, Chrome's trace. To add a
-//                                   format, write a file here, choose it in record/pictures.c, and allow it in cli/ (opt_report(), options.def)
+//                                   format, write a file here, choose it in record/pictures.c, and allow it in cli/ (option_special.c, options.def)
 //   manifest/    manifest_load()    turns a YAML file, by the table of its keys (keys.def), into typed batches, or reports all mistakes in it
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
 //   hosts/       hosts_request_place()      hosts.c: the machines of a run; host.c: a machine and its connection; host_attempt.c: a command there
@@ -64,7 +64,7 @@
 //     job_run.c           the life of a job: run, retry, end
 //     attempt.c           one attempt: what it must have first (a machine, memory), its command, environment and child. To add a need of jobs that
 //                         is counted, follow memory (grep WHY_MEMORY, which is why a job waits): declare the need in manifest/ and state/job_spec.h,
-//                         count in state/ what jobs take, claim the need in run_here() between worker_wait_begin() and worker_wait_end(); for jobs
+//                         count in state/ what jobs take, claim the need here between worker_wait_begin() and worker_wait_end(); for jobs
 //                         on other machines, their worker claims it (remote/payload.c, modes/worker.c)
 //     loan.c              lends slots to the fairpars in jobs: each loan is an item in the batch of the job
 //     job_output.c        where a job's output goes: to the spool, to files, or as items to another batch (submission.c)

@@ -244,6 +244,39 @@ fairpar: one: connected"
 	wait "$run" || :
 }
 
+@test "after a signal nobody waits for long for the reader of what a job elsewhere writes with --ungroup" {
+	make_fifo unread began
+	exec 5<>unread 6<>began
+	dd if=/dev/zero of=unread bs=4096 oflag=nonblock 2>dd_err || : # until it is full
+	"$FAIRPAR" --ungroup -S 1/one 'seq 20000; echo >began; seq 100000; : {}' ::: 1 2 </dev/null >unread 2>messages 5>&- 6>&- &
+	local run=$! status=0
+	read -r _ <&6
+	kill -TERM "$run"
+	wait "$run" || status=$?
+	assert_eq "$status" 143
+	assert_contains "$(<messages)" 'was not written'
+}
+
+@test "--stop-signal may go to the whole process group, and the machines stay" {
+	make_fifo began go
+	cat >ssh <<'SSH' # as ssh, whose connection a signal ends if it is not ignored
+#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+shift
+cat | setsid bash -c "$*" | cat
+SSH
+	chmod +x ssh
+	exec 5<>go
+	PARALLEL_SSH=$PWD/ssh setsid "$FAIRPAR" --stop-signal USR1 -j1 -S one 'echo $$ >began; read -r _ <go; echo {}' ::: 1 2 </dev/null >out 2>messages 5>&- &
+	local run=$!
+	read -r _ <began
+	kill -USR1 -"$run"
+	wait_for grep -qs 'go on to their end' messages
+	echo >&5
+	wait "$run" || :
+	assert_eq "$(<out)" 1
+}
+
 @test "a job that brings its machines down has failed at last" {
 	run_fairpar any -S 1/one,1/two,1/three,1/four --joblog log 'echo x >>begun; kill -KILL $PPID; sleep 1000' ::: 1 </dev/null
 	assert_eq "$(wc -l <begun)" 4

@@ -6,6 +6,8 @@
 #include "hosts/hosts_internal.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
+#include "base/write_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,18 +80,29 @@ static void fill_input(struct host_attempt *attempt) {
 	}
 }
 
+// Writes output of --ungroup to this process's own stream. May wait long: the reader may be slow, or wait for another job.
+static int write_through(struct host_attempt *attempt, enum child_stream stream, const struct buf *bytes) {
+	struct hosts *hosts = attempt->host->hosts; // the pool of the hosts exists as long as there are attempts
+	atomic_store_relaxed(&attempt->awaits_reader, true);
+	pool_add_threads(hosts->pool, 1);
+	int result = write_limited((int)stream + 1, bytes->data, bytes->len);
+	if (result != 0 && errno == ETIME) {
+		diag_warn("%s: output of a job was not written: nobody reads it", attempt->host->login->name);
+	}
+	pool_add_threads(hosts->pool, -1);
+	atomic_store_relaxed(&attempt->awaits_reader, false);
+	return result;
+}
+
 // Passes on output that has come from a stream. If nobody reads the output any more, queues a frame that tells the worker so.
 static void pass_on(struct host_attempt *attempt, enum child_stream stream, const struct buf *bytes) {
 	const struct output_reader *reader = attempt->config->output_reader;
-	struct hosts *hosts = attempt->host->hosts; // the pool of the hosts exists as long as there are attempts
 	if (bytes->len > 0 && reader) {
 		reader->take(reader->arg, stream, bytes->data, bytes->len);
 	} else if (bytes->len > 0 && !attempt->is_shut[stream]) { // --ungroup
-		pool_add_threads(hosts->pool, 1); // write_all() may wait long: the reader of the output may be slow, or wait for another job
-		attempt->is_shut[stream] = write_all((int)stream + 1, bytes->data, bytes->len) != 0;
-		pool_add_threads(hosts->pool, -1);
+		attempt->is_shut[stream] = write_through(attempt, stream, bytes) != 0;
 		if (attempt->is_shut[stream]) {
-			FP_HOLD(&hosts->lock);
+			FP_HOLD(&attempt->host->hosts->lock);
 			wire_write(&attempt->outbox, &(struct wire_frame){.type = FRAME_SHUT, .numbers = {0, (uint64_t)stream + 1}});
 		}
 	}

@@ -134,7 +134,9 @@ bool hosts_are_idle(struct hosts *hosts) {
 	if (hosts) {
 		FP_HOLD(&hosts->lock);
 		for_each_host(hosts, host) {
-			idle = idle && list_is_empty(&host->attempts);
+			list_for_each_entry(&host->attempts, const struct host_attempt, attempt, link) {
+				idle = idle && attempt->order != ORDER_NONE && atomic_load_relaxed(&attempt->awaits_reader);
+			}
 		}
 	}
 	return idle;
@@ -323,9 +325,10 @@ void hosts_detach(struct hosts *hosts) {
 	}
 }
 
-// Adds to *ignored the signals that the terminal sends. OpenSSH leaves ignored signals ignored, except while it prompts.
-static void ignore_terminal(sigset_t *ignored) {
-	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP};
+// Adds to *ignored the signals that this process's group may get from the terminal, or for --stop-signal. OpenSSH leaves ignored signals ignored,
+// except while it prompts. It gets SIGTERM, by which it restores the terminal (launcher_end()).
+static void ignore_of_group(sigset_t *ignored) {
+	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2, SIGXCPU, SIGPWR};
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); ++i) {
 		sigaddset(ignored, signals[i]);
 	}
@@ -361,7 +364,7 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wak
 	hosts->prompt_context = context_derive(hosts->context, NULL, -1, 0);
 	hosts->launch_context->nice = hosts->prompt_context->nice = 0;
 	hosts->spread_until = now_ns() + SPREAD_S * NS_PER_S;
-	ignore_terminal(&hosts->prompt_context->ignored);
+	ignore_of_group(&hosts->prompt_context->ignored);
 	pool_bound_threads(pool, THREADS);
 	if (hosts->machines == 0) {
 		pool_add_slots(pool, -(int)slots);

@@ -221,5 +221,6 @@ void hosts_print_messages(struct hosts *hosts);
 // Prints the state of each machine on standard error. NULL-safe; from the event loop.
 void hosts_show(struct hosts *hosts);
 
-// Whether no attempt runs on another machine, and none waits to be sent to one. NULL-safe.
+// Whether no attempt runs on another machine or waits to be sent to one, except those that were told to end, and wait for the reader of their output.
+// NULL-safe.
 bool hosts_are_idle(struct hosts *hosts);

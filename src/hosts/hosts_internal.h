@@ -318,6 +318,7 @@ struct host_attempt {
 	bool runs, has_started;    // the command was sent; config->started() was called
 	unsigned requests;         // slots to be requested for the fairpars in its job
 	bool wrote;                // output of the command was passed on
+	atomic_bool awaits_reader; // the thread writes output of --ungroup; read by hosts_are_idle()
 	bool is_shut[2];           // nobody reads the stream any more
 	struct pollfd input[2];    // this end of the pipe to the command's stdin, and more_fd: the arguments `to` and `more` of stdin_pipe_fill()
 	struct transfer *transfer; // the transfer of files that is under way, or NULL

@@ -325,10 +325,10 @@ void hosts_detach(struct hosts *hosts) {
 	}
 }
 
-// Adds to *ignored the signals that this process's group may get from the terminal, or for --stop-signal. OpenSSH leaves ignored signals ignored,
-// except while it prompts. It gets SIGTERM, by which it restores the terminal (launcher_end()).
-static void ignore_of_group(sigset_t *ignored) {
-	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2, SIGXCPU, SIGPWR};
+// Adds to *ignored the signals that the terminal sends, and that of --stop-signal, if given, which may go to the whole process group. OpenSSH leaves
+// ignored signals ignored, except while it prompts. SIGTERM is not ignored: by SIGTERM ssh restores the terminal (launcher_end()).
+static void ignore_of_group(sigset_t *ignored, int stop_signal) {
+	const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP, stop_signal > 0 && stop_signal != SIGTERM ? stop_signal : SIGHUP};
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); ++i) {
 		sigaddset(ignored, signals[i]);
 	}
@@ -364,7 +364,7 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wak
 	hosts->prompt_context = context_derive(hosts->context, NULL, -1, 0);
 	hosts->launch_context->nice = hosts->prompt_context->nice = 0;
 	hosts->spread_until = now_ns() + SPREAD_S * NS_PER_S;
-	ignore_of_group(&hosts->prompt_context->ignored);
+	ignore_of_group(&hosts->prompt_context->ignored, hosts->options->stop_signal);
 	pool_bound_threads(pool, THREADS);
 	if (hosts->machines == 0) {
 		pool_add_slots(pool, -(int)slots);

@@ -15,7 +15,7 @@
 enum { THREADS = 4 };  // threads of the pool that serve all jobs on other machines
 enum { FDS_OF_RUN = 64, FDS_OF_HOST = 4, FDS_OF_PIPE = 3, FDS_OF_FILES = 2 }; // descriptors: for the run, each host, each job's pipe, its files
 enum {
-	SUSPEND_WAIT_S = 1, NAMES_SHOWN = 3,
+	SUSPEND_WAIT_S = 3, NAMES_SHOWN = 3,
 	SPREAD_S = 1,         // how long the first jobs may wait for machines that have not answered yet
 	KILL_GRACE_MS = 2000, // time that jobs on other machines have to end after HOSTS_KILL
 };

@@ -248,7 +248,7 @@ fairpar: one: connected"
 	make_fifo unread began
 	exec 5<>unread 6<>began
 	dd if=/dev/zero of=unread bs=4096 oflag=nonblock 2>dd_err || : # until it is full
-	"$FAIRPAR" --ungroup -S 1/one 'seq 20000; echo >began; seq 100000; : {}' ::: 1 2 </dev/null >unread 2>messages 5>&- 6>&- &
+	"$FAIRPAR" --ungroup -S 1/one 'head -c 320000 /dev/zero; echo >began; exec sleep 1000; : {}' ::: 1 2 </dev/null >unread 2>messages 5>&- 6>&- &
 	local run=$! status=0
 	read -r _ <&6
 	kill -TERM "$run"

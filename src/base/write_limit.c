@@ -137,9 +137,13 @@ int write_wait(int fd) {
 	}
 }
 
+size_t write_lines_len(const char *lines, size_t len) {
+	const char *newline = memrchr(lines, '\n', len);
+	return newline ? (size_t)(newline + 1 - lines) : len;
+}
+
 size_t write_piece_len(const char *lines, size_t len) {
-	const char *newline = len <= PIPE_BUF ? NULL : memrchr(lines, '\n', PIPE_BUF);
-	return len <= PIPE_BUF ? len : newline ? (size_t)(newline - lines) + 1 : PIPE_BUF;
+	return len <= PIPE_BUF ? len : write_lines_len(lines, PIPE_BUF);
 }
 
 int write_limited(int fd, const void *mem, size_t len) {

@@ -33,6 +33,10 @@ void write_limit_hasten(void);
 // Waits until the descriptor takes bytes or has an error, which the next write reports. Returns 0; or -1 with ETIME at the limit.
 int write_wait(int fd) FP_NODISCARD;
 
+// Returns the length of the whole lines at the start of the bytes, or `len` if the bytes have no newline. After a write of this length, what another
+// thread or process writes stands between two lines.
+size_t write_lines_len(const char *lines, size_t len);
+
 // Returns how many of the bytes to write(2) at once, so that a pipe does not mix them with those of other writers (POSIX:
 // PIPE_BUF): all, or the whole lines that fit, or the first part of a longer line.
 size_t write_piece_len(const char *lines, size_t len);

@@ -118,7 +118,7 @@ struct pool_hooks {
 	// Called on a thread of the pool before it sleeps for want of work, if an item that ran on this thread has called worker_request_flush().
 	void (*flush)(void *arg);
 	// The demand has risen: waiting items could use more slots than the least number that pool_demand() has returned since this hook was last called.
-	// The receiver is to call pool_demand() again. Only results below its argument `most` count; as long as there is none, the hook is not called.
+	// The receiver is to call pool_demand() again. Only results below its argument `most` count; before the first of them the hook is not called.
 	void (*starving)(void *arg);
 	// Slots are free, and there is no work for them. Called when a worker finds no work, but not again before an item takes slots or
 	// pool_drop_surplus() is called; called also at each pool_lend() that leaves slots without work.

@@ -207,11 +207,13 @@ static void show(void *arg FP_UNUSED, const struct host_view *view) {
 }
 
 void hosts_show(struct hosts *hosts) {
-	FP_CLEANUP(buf_fini) struct buf messages = BUF_INIT;
-	diag_keep(hosts_keep_message, &messages);
+	if (!hosts) {
+		return;
+	}
+	diag_keep(hosts_keep_message, &hosts->messages); // hosts_view() calls show() with the lock
 	hosts_view(hosts, show, NULL);
 	diag_keep(NULL, NULL);
-	(void)diag_text(buf_str(&messages), messages.len);
+	hosts_print_messages(hosts);
 }
 
 // With the lock.
@@ -328,9 +330,12 @@ void hosts_detach(struct hosts *hosts) {
 // Adds to *ignored the signals that the terminal sends, and that of --stop-signal, if given, which may go to the whole process group. OpenSSH leaves
 // ignored signals ignored, except while it prompts. SIGTERM is not ignored: by SIGTERM ssh restores the terminal (launcher_end()).
 static void ignore_of_group(sigset_t *ignored, int stop_signal) {
-	const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP, stop_signal > 0 && stop_signal != SIGTERM ? stop_signal : SIGHUP};
+	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP};
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); ++i) {
 		sigaddset(ignored, signals[i]);
+	}
+	if (stop_signal > 0 && stop_signal != SIGTERM) {
+		sigaddset(ignored, stop_signal);
 	}
 }
 

@@ -8,7 +8,6 @@
 #include "term/screen.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,12 +47,6 @@ static void wait_writable(struct streams *streams, int stream) {
 	}
 }
 
-// Returns the length of the whole lines at the start of the bytes; `len` if there is none.
-static size_t whole_lines(const char *mem, size_t len) {
-	const char *newline = memrchr(mem, '\n', len);
-	return newline ? (size_t)(newline + 1 - mem) : len;
-}
-
 // As streams_put(), but writes the bytes at once and gathers none.
 static size_t sink_write_some(struct streams *streams, int stream, const char *mem, size_t len, bool wait) {
 	struct sink *sink = &streams->sink[stream];
@@ -72,7 +65,7 @@ static size_t sink_write_some(struct streams *streams, int stream, const char *m
 				break;
 			}
 		}
-		ssize_t n = nowait ? write_nowait(sink->fd, mem, len) : write(sink->fd, mem, by_page && len > PIPE_BUF ? whole_lines(mem, PIPE_BUF) : len);
+		ssize_t n = nowait ? write_nowait(sink->fd, mem, len) : write(sink->fd, mem, by_page ? write_piece_len(mem, len) : len);
 		if (n > 0) {
 			return (size_t)n;
 		}
@@ -132,7 +125,7 @@ static bool make_room(struct streams *streams, int stream, size_t len, bool wait
 	if (gathered == 0 || (fits && len <= GATHER_SIZE - streams->len)) {
 		return true;
 	}
-	size_t lines = fits ? whole_lines(streams->gather + streams->start, gathered) : gathered;
+	size_t lines = fits ? write_lines_len(streams->gather + streams->start, gathered) : gathered;
 	return flush_until(streams, streams->start + lines, wait) && (len <= GATHER_SIZE - streams->len || streams_flush(streams, wait));
 }
 
@@ -141,14 +134,14 @@ size_t streams_put(struct streams *streams, int stream, const char *mem, size_t 
 		streams->unread += streams->gave_up ? len : 0;
 		return len;
 	}
-	bool in_line = streams_pending(streams) && streams->gather[streams->len - 1] != '\n';
+	bool in_line = streams_pending(streams) && streams->stream == stream && streams->gather[streams->len - 1] != '\n';
 	const char *newline = in_line && len > GATHER_MAX ? memchr(mem, '\n', GATHER_MAX) : NULL;
 	len = newline ? (size_t)(newline + 1 - mem) : len; // first completes the line that has begun in the buffer
 	if (!make_room(streams, stream, len, wait)) {
 		return 0;
 	}
 	if (len > GATHER_MAX) {
-		return sink_write(streams, stream, mem, whole_lines(mem, len), wait);
+		return sink_write(streams, stream, mem, write_lines_len(mem, len), wait);
 	}
 	memcpy(streams->gather + streams->len, mem, len);
 	streams->len += len;

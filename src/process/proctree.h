@@ -98,7 +98,7 @@ size_t proctree_signal_marked(const struct marked *marked, int signal);
 void proctree_kill_marked(const struct marked *marked, unsigned most_ms);
 
 // Returns a pidfd of an orphan (perhaps a zombie) that has become a child of this process, the subreaper, and that is in the process group
-// `group` without being its leader; or -1 if there is none. The leader must not have been reaped. The caller closes the pidfd.
+// `group` without being its leader; or -1 if there is no such orphan. The leader must not have been reaped. The caller closes the pidfd.
 int proctree_open_orphan(pid_t group);
 
 // True if the threads of this process alone reach the user's limit of processes (RLIMIT_NPROC): then no process can be started,

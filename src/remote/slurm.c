@@ -28,7 +28,7 @@ bool slurm_is_node(const char *name) {
 	return *name && *name != '-' && !name[strspn(name, plain)];
 }
 
-// Reads a number below 10^9, and moves *text behind the number. Returns false if there is none.
+// Reads a number below 10^9, and moves *text behind the number. Returns false if the text begins with no such number.
 static bool read_number(const char **text, unsigned *ret_value) {
 	uint64_t number;
 	bool is_good = read_digits(text, NULL, &number) && number < 1000000000;

@@ -299,7 +299,7 @@ static void see_failure(struct dag_node *node) {
 	}
 }
 
-// Takes the next node for which workers have posted something, and sets *ret_ended to whether its batch has ended. Returns NULL if there is none.
+// Takes the next node for which workers have posted something, and sets *ret_ended to whether its batch has ended. Returns NULL if no node is left.
 static struct dag_node *take_posted(struct dag *dag, bool *ret_ended) {
 	struct dag_node *node = NULL;
 	FP_HOLD(&dag->lock);

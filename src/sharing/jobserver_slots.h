@@ -9,7 +9,7 @@
 // tokens, and warns if jobs have kept some. With --pool the tokens are spare slots of the pool instead (jobserver_spare.c), and
 // the run's own slots do not become tokens.
 //
-// Whenever these rules change the number of the run's slots, the worker pool is told (pool_add_slots()).
+// Whenever these rules change the run's number of slots, pool_add_slots() tells the worker pool.
 
 #pragma once
 

@@ -693,7 +693,7 @@ lists() {
 	start_fairpar -S 2/one,1/gone,1/: 'echo begun {}; echo >go{}; read -r x <f{} #' ::: 1 2 3
 	for job in 1 2 3; do await go$job; done
 	wait_for lists 'pid [0-9]+ on one: #[123] .*: begun [123]$' 'pid [0-9]+: #[123] .*: begun [123]$' 'one: 2 of 2 slots used' \
-		': \(this machine\): 1 of 1 slots used' 'gone: the machine cannot be reached, and is tried again'
+		'this machine: 1 of 1 slots used' 'gone: the machine cannot be reached, and is tried again'
 	for job in 1 2 3; do release f$job; done
 	end_fairpar
 	assert_eq "$(grep -oE 'on one: #[123] ' <<<"$stderr" | sort -u | grep -c '')" 2
@@ -747,6 +747,7 @@ lists() {
 	assert_eq "$(jq -rc '.hosts[] | [.host, .state, .slots, .why]' said)" \
 		'["one","up",2,null]'$'\n''["gone","unreachable",0,"the machine cannot be reached, and is tried again"]'$'\n''[":","up",1,null]'
 	assert_eq "$(jq -rc '[.hosts[].used] | add' said) $(jq -rc '[.jobs[] | select(.host == "one")] | length' said)" "2 $(jq '.hosts[0].used' said)"
+	assert_eq "$(jq .slots said)" 3
 	sed -n '/^.Ql --status=json/,/^Other fields/p' "$BATS_TEST_DIRNAME/../man/fairpar-nested.7" >fields
 	for field in host hosts node state used why; do
 		grep -qE "^\.(It )?Li $field( |\$)" fields || fail "$field is not in the manual"
@@ -754,7 +755,7 @@ lists() {
 	"$FAIRPAR" --run r --status >said
 	grep -qE '^ +2 +[12]  one$' said
 	grep -qE '^ +0 +0  gone: the machine cannot be reached, and is tried again$' said
-	grep -qE '^ +1 +[01]  : \(this machine\)$' said
+	grep -qE '^ +1 +[01]  this machine$' said
 	grep -qE '#[12] on one  ' said
 	release go1
 	release go2

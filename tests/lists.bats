@@ -89,7 +89,7 @@ replace() {
 	wait_for has_more 1 :
 	wait_for grep -q one disconnected
 	replace 1/one
-	wait_for says '^fairpar: :: the machine is not in the list any more'
+	wait_for says '^fairpar: this machine: the machine is not in the list any more'
 	wait_for has_more $(($(grep -cx one "$BATS_TEST_TMPDIR/stdout") + 1)) one
 	: >stop
 	end_fairpar 1

@@ -310,7 +310,7 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 		hosts_answer_requests(host->hosts);
 	}
 	if (says) {
-		diag_note("%s: waiting: %s", host->login->name, buf_str(&host->brake));
+		diag_note("%s: waiting: %s", sshlogin_shown(host->login), buf_str(&host->brake));
 	}
 }
 

@@ -61,7 +61,7 @@ static void update_host(struct host *host, const struct sshlogins *logins) {
 		host_want(host, true);
 	}
 	if (!had_left && !login) {
-		diag_note("%s: the machine is not in the list any more: no job starts there", host->login->name);
+		diag_note("%s: the machine is not in the list any more: no job starts there", sshlogin_shown(host->login));
 	}
 	host_set_slots(host);
 	host_release_removed(host);

@@ -349,7 +349,7 @@ void hosts_report_slots(struct hosts *hosts, void (*fn)(void *arg, unsigned slot
 	for_each_host(hosts, host) {
 		if (host->adapted != CONTROLLER_KEPT) {
 			FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-			buf_printf(&why, "%s: %s", host->node->name, controller_reason_name(host->adapted));
+			buf_printf(&why, "%s: %s", sshlogin_shown(host->node), controller_reason_name(host->adapted));
 			host->adapted = CONTROLLER_KEPT;
 			fn(arg, hosts->slots, buf_str(&why));
 		}

@@ -174,7 +174,7 @@ void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_vie
 			fn(arg, &(struct host_view){
 				.name = host->login->name,
 				.node = host->node != host->login ? host->node->name : NULL,
-				.is_here = host->login->kind == SSHLOGIN_LOCAL,
+				.shown = sshlogin_shown(host->login),
 				.state = state,
 				.slots = host->slots,
 				.used = host->used,
@@ -197,12 +197,12 @@ void hosts_print_messages(struct hosts *hosts) {
 
 static void show(void *arg FP_UNUSED, const struct host_view *view) {
 	if (view->state == HOST_REMOVED) {
-		diag_note("%s: %s; %u of its slots are still used", view->name, view->says, view->used);
+		diag_note("%s: %s; %u of its slots are still used", view->shown, view->says, view->used);
 	} else if (view->slots == 0) {
-		diag_note("%s: %s", view->name, view->says);
+		diag_note("%s: %s", view->shown, view->says);
 	} else {
-		diag_note("%s%s%s%s: %u of %u slots used%s%s", view->name, view->is_here ? " (this machine)" : "", view->node ? ", on " : "",
-		          view->node ? view->node : "", view->used, view->slots, view->says[0] ? "; " : "", view->says);
+		diag_note("%s%s%s: %u of %u slots used%s%s", view->shown, view->node ? ", on " : "", view->node ? view->node : "", view->used,
+		          view->slots, view->says[0] ? "; " : "", view->says);
 	}
 }
 
@@ -227,7 +227,7 @@ static void describe_request(const struct hosts *hosts, const struct hosts_reque
 	if (request->binding) {
 		for_each_host(hosts, host) {
 			if (hosts_binding_has(request->binding, host) && !host->is_removed && n++ < NAMES_SHOWN) {
-				buf_printf(out, "%s%s", n > 1 ? " or " : "", host->login->name);
+				buf_printf(out, "%s%s", n > 1 ? " or " : "", sshlogin_shown(host->login));
 			}
 		}
 	}

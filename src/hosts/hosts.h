@@ -202,9 +202,9 @@ enum host_state {
 };
 
 struct host_view {
-	const char *name;
+	const char *name; // sshlogin.name
+	const char *shown; // what messages call the host
 	const char *node; // the node of Slurm on which a pilot runs; else NULL
-	bool is_here;     // the host is this machine
 	enum host_state state;
 	unsigned slots;   // 0 while the host is not connected
 	unsigned used;    // slots that jobs have

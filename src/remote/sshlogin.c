@@ -382,11 +382,6 @@ int sshlogins_add(struct sshlogins *list, const char *text, bool is_file, sshlog
 }
 
 int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) {
-	for (size_t i = 0; name && i < list->n; ++i) {
-		if (strcmp(list->logins[i].name, name) == 0) {
-			return 0;
-		}
-	}
 	const char *braces = strstr(text, "{}");
 	if (!braces || strstr(braces + 2, "{}")) {
 		return error_text(ret_error, "--launch '%s' must hold {} once: {} stands for the worker's command line", text_shows(text));
@@ -400,9 +395,20 @@ int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus
 	if (rest.len == 0 || strpbrk(text, "\t\n")) {
 		return error_text(ret_error, "--launch '%s' must be one line, and have a command in front of {}", text_shows(text));
 	}
-	name = name ? name : rest.data;
-	struct sshlogin login = {.kind = SSHLOGIN_LAUNCH, .cpus = cpus, .name = xstrdup(name), .host = xstrdup(name), .command = xstrdup(text)};
-	group_add(&login.groups, name, strlen(name));
+	const char *host = name ? name : rest.data;
+	unsigned same = 0;
+	for (const struct sshlogin *other = list->logins; other < list->logins + list->n; ++other) {
+		same += strcmp(other->kind == SSHLOGIN_LAUNCH ? other->host : other->name, host) == 0;
+	}
+	if (name && same > 0) {
+		return 0;
+	}
+	struct sshlogin login = {.kind = SSHLOGIN_LAUNCH, .cpus = cpus, .host = xstrdup(host), .command = xstrdup(text)};
+	group_add(&login.groups, host, strlen(host));
+	if (same > 0) {
+		buf_printf(&rest, " (%u)", same + 1);
+	}
+	login.name = name ? xstrdup(name) : buf_take(&rest);
 	*NEW_ELEMENT(list->logins, list->n, list->cap) = login;
 	return 0;
 }

@@ -25,8 +25,8 @@ struct sshlogin {
 	unsigned cpus;    // N of N/HOST, used in place of the machine's number of CPUs; 0: there is no N, or it is 0
 	bool has_no_cpus; // N is 0: the machine has slots only if --jobs is a number or +N
 	char *name;       // GNU parallel's {sshlogin} and joblog's Host: ":", "user@host:2222", "/usr/bin/ssh -p 22 host"; with --launch the command
-	                  // without the {}. No two machines of the list have the same name, except with --launch
-	char *host;       // GNU parallel's {host}: without user, port, brackets, command; with --launch the same as `name`
+	                  // without the {}, and with " (2)" if an earlier machine has it, etc. No two machines of the list have the same name
+	char *host;       // GNU parallel's {host}: without user, port, brackets, command; with --launch `name` without " (2)"
 	char *user, *port; // or NULL
 	char *command;    // the machine's own command in place of ssh, text for sh; or NULL. With --launch: the whole command, with {}
 	struct buf groups; // the groups that the machine is in: "a\0b\0", a NUL behind each
@@ -37,6 +37,11 @@ struct sshlogins {
 	size_t n, cap;
 	struct buf wanted; // the groups of the arguments that are "@GROUP" and nothing else, as sshlogin.groups; for sshlogins_apply_groups()
 };
+
+// What messages call the machine. Returns text that lives as long as the login.
+static inline const char *sshlogin_shown(const struct sshlogin *login) {
+	return login->kind == SSHLOGIN_LOCAL ? "this machine" : login->name;
+}
 
 #define SSHLOGINS_INIT {NULL, 0, 0, BUF_INIT}
 
@@ -55,7 +60,7 @@ typedef int sshlogin_reader(void *arg, const char *name, struct buf *ret_text, c
 int sshlogins_add(struct sshlogins *list, const char *text, bool is_file, sshlogin_reader *read, void *arg, char **ret_error) FP_NODISCARD;
 
 // Adds a machine of --launch; `text` is its command. `name`: its name; if a machine of the list has this name, nothing is added. NULL: its name is
-// `text` without {}, which the list may have twice. `cpus`: as sshlogin.cpus. Returns 0, or -1 with *ret_error: `text` is not one line with one {}.
+// made of `text` (sshlogin.name). `cpus`: as sshlogin.cpus. Returns 0, or -1 with *ret_error: `text` is not one line with one {}.
 int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) FP_NODISCARD;
 
 // If "@GROUP" has named groups, removes the machines that are in none of them. Then removes machines without a slot, as GNU parallel does: 0/HOST

@@ -22,6 +22,7 @@ struct run_status {
 	const struct run_stats *stats;  // to be read under publish_mutex()
 	uint64_t queued[STATS_BATCHES + 1], running[STATS_BATCHES + 1]; // for each of stats->batches: queued jobs, running attempts
 	struct buf hosts, waits;
+	unsigned slots;                 // of the run; with machines, of those that are connected; 0: not known
 	struct buf *out;
 };
 
@@ -66,9 +67,11 @@ static void add_wait_text(void *arg, const struct wait_view *view) {
 }
 
 static void add_host_text(void *arg, const struct host_view *view) {
-	struct buf *out = arg;
+	struct run_status *status = arg;
+	struct buf *out = &status->hosts;
+	status->slots += view->slots;
 	buf_adds(out, out->len == 0 ? "  SLOTS     USED  MACHINE\n" : "");
-	buf_printf(out, "%7u  %7u  %s%s", view->slots, view->used, view->name, view->is_here ? " (this machine)" : "");
+	buf_printf(out, "%7u  %7u  %s", view->slots, view->used, view->shown);
 	buf_printf(out, "%s%s%s%s\n", view->node ? ", on " : "", view->node ? view->node : "", view->says[0] ? ": " : "", view->says);
 }
 
@@ -83,8 +86,8 @@ static void add_text(struct run_status *status) {
 		running += status->running[i];
 	}
 	buf_printf(out, "run %s%sof process %d: %" PRIu64 " running", name ? name : "", name ? " " : "", run->pid, running);
-	if (stats->slots_now > 0) {
-		buf_printf(out, " on %u slot%s", stats->slots_now, stats->slots_now == 1 ? "" : "s");
+	if (status->slots > 0) {
+		buf_printf(out, " on %u slot%s", status->slots, status->slots == 1 ? "" : "s");
 	}
 	buf_printf(out, ", %" PRIu64 " queued, %.1fs so far\n", queued, seconds_since(run->start, status->now));
 	buf_adds(out, stats->nbatches > 0 ? " QUEUED  RUNNING       OK   FAILED  BATCH\n" : "");
@@ -137,7 +140,9 @@ static void add_host_json(void *arg, const struct host_view *view) {
 		[HOST_UP] = "up", [HOST_HELD] = "held", [HOST_CONNECTING] = "connecting", [HOST_LOST] = "lost", [HOST_UNREACHABLE] = "unreachable",
 		[HOST_REMOVED] = "removed",
 	};
-	struct buf *out = arg;
+	struct run_status *status = arg;
+	struct buf *out = &status->hosts;
+	status->slots += view->slots;
 	buf_adds(out, out->len == 0 ? "\n{" : ",\n{");
 	json_add_string(out, "host", view->name);
 	if (view->node) {
@@ -160,7 +165,7 @@ static void add_json(struct run_status *status) {
 		buf_addc(out, ',');
 	}
 	buf_printf(out, "\"pid\":%d,\"slots\":", run->pid);
-	buf_printf(out, stats->slots_now > 0 ? "%u" : "null", stats->slots_now);
+	buf_printf(out, status->slots > 0 ? "%u" : "null", status->slots);
 	buf_printf(out, ",\"seconds\":%.3f,\"batches\":[", seconds_since(run->start, status->now));
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		const struct stats_batch *batch = &stats->batches[i];
@@ -188,11 +193,12 @@ static void add_json(struct run_status *status) {
 void control_status(struct run *run, bool json, struct buf *out) {
 	struct run_status *status = NEW(struct run_status);
 	*status = (struct run_status){.run = run, .now = now_ns(), .stats = publish_stats(run), .out = out};
-	hosts_view(run->hosts, json ? add_host_json : add_host_text, &status->hosts);
+	hosts_view(run->hosts, json ? add_host_json : add_host_text, status);
 	mutex_lock(nested_mutex(run->nested));
 	waits_each(run->added_jobs, json ? add_wait_json : add_wait_text, &status->waits);
 	pool_each_queue(run->pool, add_queued, status);
 	mutex_lock(publish_mutex(run));
+	status->slots = run->hosts ? status->slots : status->stats->slots_now;
 	for (const struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt));) {
 		++status->running[index_of(status, attempt->id.batch)];
 	}

@@ -162,7 +162,7 @@ static void test_launch(void) {
 	char *error = NULL;
 	check(sshlogins_add_launch(&list, NULL, 0, "flux run -N1 {}", &error) == 0 && sshlogins_add_launch(&list, NULL, 0, "flux run -N1 {}", &error) == 0);
 	show(&list, &out);
-	check_string(buf_str(&out), "0x flux run -N1 {}||flux run -N1|=flux run -N1\n0x flux run -N1 {}||flux run -N1|=flux run -N1");
+	check_string(buf_str(&out), "0x flux run -N1 {}||flux run -N1|=flux run -N1\n0x flux run -N1 {}||flux run -N1|=flux run -N1 (2)");
 	check(sshlogins_has_remote(&list));
 	check(sshlogins_add_launch(&list, NULL, 0, "flux run", &error) != 0);
 	check_string(error, "--launch 'flux run' must hold {} once: {} stands for the worker's command line");

@@ -204,7 +204,7 @@ numbers() {
 	assert_eq "$(jq -s 'map(select(.ev == "slots").slots) | max' run.jsonl)" 12
 	meet 14
 	run_fairpar -S : --launch 'env {}' -j auto:1-7 --memory=none --log run.jsonl "$command" ::: {1..14}
-	assert_contains "$(reasons)" ":: jobs sleep"
+	assert_contains "$(reasons)" "this machine: jobs sleep"
 	assert_eq "$(jq -s 'map(select(.ev == "slots").slots) | max' run.jsonl)" 14
 }
 

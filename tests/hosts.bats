@@ -818,8 +818,9 @@ watch_places() {
 	empty() { : >"$1"; }
 	change() { printf x | dd of="$1" bs=1 seek=4096 conv=notrunc status=none; }
 	give() { chmod 777 "$copies"; }
+	show() { chmod 755 "${1%/*}"; }
 	local n=1
-	for damage in empty change 'chmod -x' 'chmod g+w' give; do
+	for damage in empty change 'chmod -x' 'chmod g+w' give show; do
 		$damage "$copies"/*/fairpar
 		run_fairpar -S 1/one echo ::: 2 </dev/null
 		assert_eq "$output" 2

@@ -477,7 +477,8 @@ static const char get_copy[] =
 	"head -c \"${b#* }\" >\"$t/fairpar\" || f \"the copy that was sent cannot be written into ${t%/*}\"; "
 	"[ \"$(cksum <\"$t/fairpar\")\" = \"$b\" ] || f \"the copy that was sent has not come whole\"; "
 	"\"$t/fairpar\" --version >/dev/null || f \"the copy that was sent does not run there$w\"; "
-	"q() { case $t in \"$c\"/*) rm -f \"$c\"/[0-9]*; mkdir -m 700 \"$p\"; o d \"$p\" && mv -f \"$t/fairpar\" \"$p/fairpar\";; *) false;; esac; } 2>/dev/null; "
+	"q() { case $t in \"$c\"/*) rm -f \"$c\"/[0-9]*; mkdir -m 700 \"$p\"; [ -h \"$p\" ] || chmod 700 \"$p\"; "
+	"o d \"$p\" && mv -f \"$t/fairpar\" \"$p/fairpar\";; *) false;; esac; } 2>/dev/null; "
 	"q && k && t=\"$p\"; echo; echo \"have $m\"; [ \"$t\" = \"$p\" ] && s \"$p/fairpar\"; (s \"$t/fairpar\"); exit";
 
 // Appends the command for the login shell of the other machine. Within the quotes there may be no single quote, backslash, '!' or newline: sh, csh

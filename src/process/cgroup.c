@@ -155,7 +155,7 @@ static const char *enable(struct cgroup_root *root, bool is_own) {
 
 const char *cgroup_root_open(struct cgroup_root *root, const char *path, const char *below) {
 	*root = (struct cgroup_root){.fd = -1};
-	char *own = path ? NULL : cgroup_find_dir(below, /* v2 */ true, /* controller */ NULL);
+	char *own = path ? NULL : cgroup_find_dir(below, /* controller */ NULL);
 	if (!path && !own) {
 		return "there is no cgroup v2";
 	}

@@ -560,7 +560,7 @@ struct memory_room memory_room_observe(const char *root) {
 	struct memory_room room = {.limit = UINT64_MAX, .left = UINT64_MAX};
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); ++i) { // a hybrid machine has both versions, and the limits of both hold
 		struct look look = {.files = &versions[i], .room = &room};
-		cgroup_each_dir(root, !versions[i].controller, versions[i].controller, look_up, &look);
+		cgroup_each_dir(root, versions[i].controller, look_up, &look);
 		room.kills += look.kills; // the memory of a process is counted in one version alone
 	}
 	return room;

@@ -39,22 +39,15 @@ static bool list_has(const char *list, const char *word) {
 	return false;
 }
 
-// This process's cgroups, borrowed from the text of /proc/self/cgroup; NULL where there is none.
-struct groups { const char *v2, *v1; };
-
-// Takes the path of a line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b"; cgroups(7)) into `groups`, if the line is that of
-// cgroup v2, or the first line that names the v1 controller `controller` (NULL: no v1 line is taken). Changes the line.
-static void take_group(char *line, const char *controller, struct groups *groups) {
+// Returns the path in a line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b"; cgroups(7)) if the line is that of cgroup v2 or,
+// unless `controller` is NULL, of the v1 controller of that name; else NULL. Changes the line.
+static const char *group_in(char *line, const char *controller) {
 	char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
 	if (!path) {
-		return;
+		return NULL;
 	}
 	*path++ = '\0';
-	if (strcmp(line, "0:") == 0) {
-		groups->v2 = path;
-	} else if (controller && !groups->v1 && list_has(list + 1, controller)) {
-		groups->v1 = path;
-	}
+	return (controller ? list_has(list + 1, controller) : strcmp(line, "0:") == 0) ? path : NULL;
 }
 
 // Decodes the octal escapes of mountinfo in place, such as \040 for a blank.
@@ -81,25 +74,16 @@ static bool split(char *text, char *fields[], size_t n) {
 	return got == n;
 }
 
-// Returns the group that the mount shows; or NULL if it shows none of `groups`.
-static const char *mounted_group(const struct groups *groups, const char *type, const char *options, const char *controller) {
-	if (strcmp(type, "cgroup2") == 0) {
-		return groups->v2;
-	}
-	return groups->v1 && strcmp(type, "cgroup") == 0 && list_has(options, controller) ? groups->v1 : NULL;
-}
-
-// Calls fn if the line of mountinfo, which is changed, is a mount of one of the groups (proc(5)):
+// Calls fn if the line of mountinfo, which is changed, is a mount of the hierarchy that the group is in (proc(5)):
 // "36 35 98:0 /ROOT /POINT OPTIONS [TAGS] - TYPE SOURCE SUPER".
-static void mount_visit(char *line, const char *root, const struct groups *groups, const char *controller, cgroup_dir_fn *fn,
-                        void *arg) {
+static void mount_visit(char *line, const char *root, const char *group, const char *controller, cgroup_dir_fn *fn, void *arg) {
 	char *fields[5], *more[3], *rest = strstr(line, " - cgroup");
 	if (!rest) {
 		return;
 	}
 	*rest = '\0';
-	const char *group = split(line, fields, 5) && split(rest + 3, more, 3) ? mounted_group(groups, more[0], more[2], controller) : NULL;
-	if (!group) {
+	bool is_whole = split(line, fields, 5) && split(rest + 3, more, 3);
+	if (!is_whole || strcmp(more[0], controller ? "cgroup" : "cgroup2") != 0 || (controller && !list_has(more[2], controller))) {
 		return;
 	}
 	char *mounted = fields[3], *point = fields[4];
@@ -148,18 +132,17 @@ void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, v
 	}
 }
 
-void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_dir_fn *fn, void *arg) {
+void cgroup_each_dir(const char *root, const char *controller, cgroup_dir_fn *fn, void *arg) {
 	FP_CLEANUP(buf_fini) struct buf lines = BUF_INIT, mounts = BUF_INIT;
-	struct groups groups = {NULL, NULL};
+	const char *group = NULL;
 	char *save = NULL;
 	char *line = strtok_r(proc_read_below(root, "/proc/self/cgroup", &lines), "\n", &save);
-	for (; line; line = strtok_r(NULL, "\n", &save)) {
-		take_group(line, controller, &groups);
+	for (; line && !group; line = strtok_r(NULL, "\n", &save)) {
+		group = group_in(line, controller);
 	}
-	groups.v2 = v2 ? groups.v2 : NULL;
-	line = groups.v2 || groups.v1 ? strtok_r(proc_read_below(root, "/proc/self/mountinfo", &mounts), "\n", &save) : NULL;
+	line = group ? strtok_r(proc_read_below(root, "/proc/self/mountinfo", &mounts), "\n", &save) : NULL;
 	for (; line; line = strtok_r(NULL, "\n", &save)) {
-		mount_visit(line, root, &groups, controller, fn, arg);
+		mount_visit(line, root, group, controller, fn, arg);
 	}
 }
 
@@ -170,8 +153,8 @@ static void take_first(void *arg, const char *dir, size_t mount_len FP_UNUSED, b
 	}
 }
 
-char *cgroup_find_dir(const char *root, bool v2, const char *controller) {
+char *cgroup_find_dir(const char *root, const char *controller) {
 	char *path = NULL;
-	cgroup_each_dir(root, v2, controller, take_first, &path);
+	cgroup_each_dir(root, controller, take_first, &path);
 	return path;
 }

@@ -27,13 +27,12 @@ uint64_t proc_number(const char *dir, const char *path, const char *name, uint64
 // `is_seen` false the cgroup itself is outside of this cgroup namespace, and `dir` is only the mount point.
 typedef void cgroup_dir_fn(void *arg, const char *dir, size_t mount_len, bool is_seen);
 
-// Calls fn for each mount that shows a cgroup of this process: its cgroup of v2 if `v2` is true, and unless `controller` is NULL its cgroup
-// of the v1 controller of that name. (A hybrid machine has both, and the limits of both hold.) `root` is put in front of /proc and of the
-// mount points found there: "" except in tests.
-void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_dir_fn *fn, void *arg);
+// Calls fn for each mount that shows the cgroup of this process: that of the v1 controller `controller`, or of v2 if `controller` is NULL.
+// (A hybrid machine has both, and the limits of both hold.) `root` is put in front of /proc and of the mount points found there: "" except in tests.
+void cgroup_each_dir(const char *root, const char *controller, cgroup_dir_fn *fn, void *arg);
 
 // Returns the first directory for which cgroup_each_dir() calls fn with `is_seen`, or NULL. The caller frees the path.
-char *cgroup_find_dir(const char *root, bool v2, const char *controller);
+char *cgroup_find_dir(const char *root, const char *controller);
 
 // Calls fn for the directory, and for each directory above it up to the mount point, because the limits of those cgroups hold for
 // this process, too. `dir` and `mount_len` are as cgroup_dir_fn gets them.

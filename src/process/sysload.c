@@ -179,8 +179,8 @@ static struct pressure_totals count(const struct pressure *pressure) {
 void pressure_open(struct pressure *pressure, const char *root, uint64_t now) {
 	*pressure = (struct pressure){
 		.root = root,
-		.group = cgroup_find_dir(root, /* v2 */ true, /* controller */ NULL),
-		.accounts = cgroup_find_dir(root, /* v2 */ false, "cpuacct"),
+		.group = cgroup_find_dir(root, /* controller */ NULL),
+		.accounts = cgroup_find_dir(root, "cpuacct"),
 		.sampled = now,
 	};
 	pressure->before = count(pressure);

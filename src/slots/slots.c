@@ -67,7 +67,8 @@ static void note_quotas(void *arg, const char *dir, size_t mount_len, bool is_se
 
 double slots_quota(const char *root) {
 	double least = UINT_MAX;
-	cgroup_each_dir(root, /* v2 */ true, "cpu", note_quotas, &least);
+	cgroup_each_dir(root, /* controller */ NULL, note_quotas, &least);
+	cgroup_each_dir(root, "cpu", note_quotas, &least);
 	return least;
 }
 

@@ -234,7 +234,7 @@ static void test_meminfo(void) {
 static void check_path(const char *cgroup, const char *mountinfo, const char *expected) {
 	put_file(in_place("proc/self/cgroup"), cgroup);
 	put_file(in_place("proc/self/mountinfo"), mountinfo);
-	char *path = cgroup_find_dir(place, /* v2 */ true, NULL);
+	char *path = cgroup_find_dir(place, /* controller */ NULL);
 	check_string(path ? path + strlen(place) : "none", expected);
 	free(path);
 }
@@ -776,7 +776,7 @@ static void test_killed(void) {
 
 // Makes a group in a real cgroup v2, where this process may; else returns false. Memory is not counted in it.
 static bool real_root_open(struct cgroup_root *ret_root, char path[static 4096]) {
-	char *own = cgroup_find_dir("", /* v2 */ true, NULL);
+	char *own = cgroup_find_dir("", /* controller */ NULL);
 	snprintf(path, 4096, "%s/fairpar-test-%ld", own ? own : "/nowhere", (long)getpid());
 	free(own);
 	if (mkdir(path, 0755) != 0) {

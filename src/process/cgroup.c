@@ -108,9 +108,8 @@ static int move_to_leaf(struct cgroup_root *root) {
 			return 0;
 		}
 	}
-	int error = errno;
+	FP_KEEP_ERRNO;
 	move_from_leaf(root);
-	errno = error;
 	return -1;
 }
 
@@ -200,9 +199,8 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 	snprintf(text, sizeof(text), "%" PRIu64, limit);
 	if (control_write(root, group_file(group.number, "memory.max"), text) != 0
 	    || (group.procs_fd = control_open(root, group_file(group.number, "cgroup.procs"))) < 0) {
-		int error = errno;
+		FP_KEEP_ERRNO;
 		remove_empty(root, &group);
-		errno = error;
 		return -1;
 	}
 	// failures do not matter: not every kernel has these files

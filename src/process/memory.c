@@ -625,9 +625,8 @@ struct memory_ledger *memory_ledger_open(const char *path) {
 	bool has_file = fd >= 0 && ftruncate(fd, sizeof(struct shared_ledger)) == 0;
 	ledger->shared = has_file ? shared_memory_map(fd, sizeof(struct shared_ledger)) : NULL;
 	if (!ledger->shared || !take_entry(ledger)) {
-		int error = errno;
+		FP_KEEP_ERRNO;
 		memory_ledger_close(ledger);
-		errno = error;
 		return NULL;
 	}
 	uint64_t start;

@@ -240,9 +240,8 @@ int jobserver_create(enum jobserver_form form, const char *dir, struct jobserver
 	*ret_jobserver = (struct jobserver){.in_fd = -1, .out_fd = -1, .job_fds = {-1, -1}};
 	int result = form == JOBSERVER_FIFO ? create_fifo(dir, ret_jobserver) : create_pipe(ret_jobserver);
 	if (result != 0) {
-		int error = errno;
+		FP_KEEP_ERRNO;
 		jobserver_close(ret_jobserver);
-		errno = error;
 	}
 	return result;
 }

@@ -157,10 +157,9 @@ int pool_dir_listen(const struct pool_dir *pool_dir) {
 	(void)!unlink(address.sun_path); // left by a process that died here
 	int bound = bind(fd, (const struct sockaddr *)&address, sizeof(address));
 	if (bound != 0 || listen(fd, BACKLOG) != 0 || rename(address.sun_path, pool_dir->address.sun_path) != 0) {
-		int error = errno;
+		FP_KEEP_ERRNO;
 		(void)!unlink(address.sun_path);
 		fd_close(&fd);
-		errno = error;
 	}
 	return fd;
 }

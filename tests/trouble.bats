@@ -248,9 +248,9 @@ limited() {
 
 @test "jobs start, and fail by name, where the system gives no descriptor with a new process (qemu-user)" {
 	use_faults
-	FAIRPAR_FAULT=pidfd:1+:EINVAL run_fairpar 1 -j1 '{}' ::: 'echo a' 'exit 7'
+	FAIRPAR_FAULT=spawn:1+:EINVAL run_fairpar 1 -j1 '{}' ::: 'echo a' 'exit 7'
 	assert_eq "$output" a
-	FAIRPAR_FAULT=pidfd:1+:EINVAL run_fairpar any -j1 /none ::: 1
+	FAIRPAR_FAULT=spawn:1+:EINVAL run_fairpar any -j1 /none ::: 1
 	assert_contains "$stderr" "'/none': command not found"
 }
 

@@ -15,15 +15,15 @@ static void *checked(void *mem, size_t size) {
 }
 
 void *xmalloc(size_t size) {
-	return checked(fault_errno("malloc") ? NULL : malloc(size ? size : 1), size);
+	return checked(fault_fails("malloc") ? NULL : malloc(size ? size : 1), size);
 }
 
 void *xcalloc(size_t n, size_t size) {
-	return checked(fault_errno("malloc") ? NULL : calloc(n ? n : 1, size ? size : 1), n * size);
+	return checked(fault_fails("malloc") ? NULL : calloc(n ? n : 1, size ? size : 1), n * size);
 }
 
 void *xrealloc(void *mem, size_t size) {
-	return checked(fault_errno("malloc") ? NULL : realloc(mem, size ? size : 1), size);
+	return checked(fault_fails("malloc") ? NULL : realloc(mem, size ? size : 1), size);
 }
 
 char *xstrdup(const char *s) {

@@ -27,9 +27,8 @@ static int open_at_once(int dir, const char *path, int flags) {
 	struct how how = {
 		.flags = (unsigned)flags, .mode = flags & O_CREAT ? 0666 : 0, .resolve = RESOLVE_NO_LINKS_BENEATH,
 	};
-	errno = fault_errno("openat2");
 #ifdef SYS_openat2
-	return errno ? -1 : (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	return fault_fails("openat2") ? -1 : (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
 #else
 	errno = ENOSYS;
 	return -1;

@@ -24,7 +24,7 @@ static int errno_by_name(const char *name, size_t len) {
 	return EIO;
 }
 
-int fault_errno(const char *name) {
+bool fault_fails(const char *name) {
 	static atomic_long calls[16]; // [i]: how often the point that entry i of FAIRPAR_FAULT names was called so far
 	const char *spec = getenv("FAIRPAR_FAULT");
 	for (unsigned i = 0; spec && *spec && i < 16; ++i) {
@@ -37,19 +37,14 @@ int fault_errno(const char *name) {
 			end += onwards;
 			long call = atomic_add_relaxed(&calls[i], 1) + 1;
 			if (*end == ':' && (call == nth || (onwards && call > nth))) {
-				return errno_by_name(end + 1, (size_t)(spec + len - end - 1));
+				errno = errno_by_name(end + 1, (size_t)(spec + len - end - 1));
+				return true;
 			}
 		}
 		spec += len;
 		spec += *spec == ',';
 	}
-	return 0;
-}
-
-bool fault_fails(const char *name) {
-	int error = fault_errno(name);
-	errno = error ? error : errno;
-	return error;
+	return false;
 }
 
 #else

@@ -174,9 +174,8 @@ void cond_broadcast(cond *c) {
 }
 
 int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) {
-	int error = fault_errno("thread");
-	if (error) {
-		return error;
+	if (fault_fails("thread")) {
+		return errno;
 	}
 	pthread_attr_t attr;
 	verify(pthread_attr_init(&attr) == 0);
@@ -189,7 +188,7 @@ int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) 
 	sigset_t all, old;
 	sigfillset(&all);
 	verify(pthread_sigmask(SIG_SETMASK, &all, &old) == 0);
-	error = pthread_create(t, &attr, fn, arg);
+	int error = pthread_create(t, &attr, fn, arg);
 	verify(pthread_sigmask(SIG_SETMASK, &old, NULL) == 0);
 	verify(pthread_attr_destroy(&attr) == 0);
 	return error;

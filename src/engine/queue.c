@@ -204,10 +204,8 @@ static int spill_some(struct pool *pool, struct deferred *deferred) {
 	list_remove(&queue->spillable);
 	++queue->pins;
 	mutex_unlock(&pool->lock);
-	int error = fault_errno("spill");
-	if (!error && scratch_write(pool->spill, bytes.data, bytes.len, /* whole */ true, &extent->offset) == 0) {
-		error = errno;
-	}
+	bool fails = fault_fails("spill") || scratch_write(pool->spill, bytes.data, bytes.len, /* whole */ true, &extent->offset) == 0;
+	int error = fails ? errno : 0;
 	mutex_lock(&pool->lock);
 	--queue->pins;
 	if (error) {

@@ -59,7 +59,7 @@ void group_table_kill(struct group_table *table, int signal) {
 // ---- in fairpar ----
 
 void guardian_init(struct guardian *guardian) {
-	int fd = fault_errno("guardian") ? -1 : shared_memory_create("fairpar-groups", sizeof(struct group_table));
+	int fd = fault_fails("guardian") ? -1 : shared_memory_create("fairpar-groups", sizeof(struct group_table));
 	*guardian = (struct guardian){.table_fd = fd, .pipe_fd = -1};
 	guardian->table = table_map(guardian->table_fd);
 	if (!guardian->table && guardian->table_fd >= 0) {

@@ -296,18 +296,13 @@ pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_erro
 	// both sets were emptied before they were filled, so their unused bits are equal
 	x.dispositions_differ = config->context &&
 		memcmp(&config->context->ignored, &config->world->ignored, sizeof(sigset_t)) != 0;
-	int error = fault_errno("spawn");
-	pid_t pid = -1;
-	if (!error) {
-		pid = fault_fails("pidfd") ? -1
-			: clone(child_main, config->stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &x, &x.pidfd);
-		if (pid < 0 && errno == EINVAL) {
-			pid = clone_without_pidfd(&x);
-		}
-		error = pid < 0 ? errno : 0;
+	pid_t pid = fault_fails("spawn") ? -1
+		: clone(child_main, config->stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &x, &x.pidfd);
+	if (pid < 0 && errno == EINVAL) {
+		pid = clone_without_pidfd(&x);
 	}
 	if (pid < 0) {
-		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = error};
+		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
 		return -1;
 	}
 	*ret_pidfd = x.pidfd;

@@ -274,7 +274,7 @@ void dispatcher_end_stop(struct dispatcher_end *end, uint64_t number, enum stop_
 
 uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now) {
 	struct channel *channel = &end->channel;
-	uint64_t due = channel_tick(channel, now), gone = now + (fault_errno("minute") ? 0 : CHANNEL_DEAD_NS);
+	uint64_t due = channel_tick(channel, now), gone = now + (fault_fails("minute") ? 0 : CHANNEL_DEAD_NS);
 	if (channel_why(channel) || channel->is_suspended) {
 		return due;
 	}

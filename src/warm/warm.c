@@ -94,8 +94,8 @@ static const char *const unfit_texts[] = { // by enum warm_unfit
 
 // Puts the object into a file in memory that nobody can change. Returns a descriptor, or -1 with errno.
 static int object_open(void) {
-	errno = fault_errno("object"); // memfd_create() fails with EACCES if vm.memfd_noexec is 2
-	int fd = errno ? -1 : memfd_create("fairpar-warm", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	// memfd_create() fails with EACCES if vm.memfd_noexec is 2
+	int fd = fault_fails("object") ? -1 : memfd_create("fairpar-warm", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 	if (fd < 0 && errno == EINVAL) {
 		fd = memfd_create("fairpar-warm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	}
@@ -294,8 +294,7 @@ static pid_t server_start(struct warm_server *server, const struct spawn_config 
 		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
 		return -1;
 	}
-	int error = fault_errno("warm");
-	error = error ? error : send_request(server, job, dir);
+	int error = fault_fails("warm") ? errno : send_request(server, job, dir);
 	pid_t pid = error ? -error : await_start(server, job);
 	fd_close(&reserved);
 	if (pid < 0) {

@@ -112,16 +112,11 @@ void guardian_start(struct guardian *guardian) {
 	if (atomic_exchange(&guardian->is_tried, true) || pipe2(ends, O_CLOEXEC) != 0) {
 		return;
 	}
-	char name[] = "fairpar", option[] = GUARDIAN_ARG, texts[ALL_FDS][16];
-	int fds[ALL_FDS] = {ends[0], guardian->table_fd}, keep[ALL_FDS];
-	unsigned nkeep = 0;
-	for (unsigned i = 0; i < ALL_FDS; ++i) {
-		fds[i] = i < OWN_FDS ? fds[i] : atomic_load_acquire(&kept_fds[i - OWN_FDS]);
-		snprintf(texts[i], sizeof(texts[i]), "%d", fds[i]);
-		keep[nkeep] = fds[i];
-		nkeep += fds[i] >= 0;
+	int fds[ALL_FDS] = {ends[0], guardian->table_fd};
+	for (unsigned i = 0; i < GUARDIAN_FDS; ++i) {
+		fds[OWN_FDS + i] = atomic_load_acquire(&kept_fds[i]);
 	}
-	pid_t pid = daemon_spawn((char *[]){name, option, texts[0], texts[1], texts[2], texts[3], texts[4], NULL}, keep, nkeep);
+	pid_t pid = daemon_spawn(GUARDIAN_ARG, fds, ALL_FDS, (const char *[]){NULL});
 	close(ends[0]);
 	if (pid < 0) { // without a guardian the parent-death signal of each job must suffice
 		close(ends[1]);
@@ -239,11 +234,7 @@ static void end_all(struct group_table *table, int table_fd) {
 }
 
 int guardian_main(int argc, char *argv[]) {
-	int fds[ALL_FDS];
-	for (int i = 0; i < ALL_FDS; ++i) {
-		fds[i] = i + 2 < argc ? (int)strtol(argv[i + 2], NULL, 10) : -1;
-	}
-	if (argc != 2 + ALL_FDS || daemon_isolate(fds, ALL_FDS) != 0) {
+	if (argc != 2 + ALL_FDS || daemon_isolate(argv + 2, ALL_FDS) != 0) {
 		return EXIT_TROUBLE;
 	}
 	struct group_table *table = table_map(4);

@@ -22,6 +22,8 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -208,7 +210,7 @@ UNCHECKED static int child_stdio(struct exchange *x) {
 		}
 	}
 	for (unsigned i = 0; i < x->config->nkeep; ++i) {
-		if (syscall(SYS_fcntl, x->config->keep[i], F_SETFD, 0) < 0) {
+		if (x->config->keep[i] >= 0 && syscall(SYS_fcntl, x->config->keep[i], F_SETFD, 0) < 0) {
 			return fail(x, SPAWN_STDIO, errno);
 		}
 	}
@@ -335,15 +337,24 @@ pid_t spawn_program(const struct spawn_config *config, const struct starter *sta
 
 // ---- this program as another process ----
 
-pid_t daemon_spawn(char *const *argv, const int *keep, unsigned nkeep) {
+pid_t daemon_spawn(const char *option, const int *fds, unsigned n, const char *const *texts) {
+	char numbers[DAEMON_FDS_MAX][16];
+	const char *argv[2 + DAEMON_FDS_MAX + DAEMON_TEXTS_MAX + 1] = {"fairpar", option};
+	for (unsigned i = 0; i < n; ++i) {
+		snprintf(numbers[i], sizeof(numbers[i]), "%d", fds[i]);
+		argv[2 + i] = numbers[i];
+	}
+	for (unsigned i = 0; texts[i]; ++i) {
+		argv[2 + n + i] = texts[i];
+	}
 	struct spawn_config config = {
 		.path = "/proc/self/exe", // this very image, also after an upgrade has replaced the file
-		.argv = argv,
+		.argv = (char *const *)(uintptr_t)argv, // execve(2) does not change the strings
 		.env = (char *[]){NULL},
 		.stdio = {-1, -1, -1},
 		.cgroup_fd = -1,
-		.keep = keep,
-		.nkeep = nkeep,
+		.keep = fds,
+		.nkeep = n,
 	};
 	struct spawn_error error;
 	int pidfd;
@@ -353,13 +364,13 @@ pid_t daemon_spawn(char *const *argv, const int *keep, unsigned nkeep) {
 	return pid;
 }
 
-int daemon_start(char *const *argv, const int *keep, unsigned nkeep) {
+int daemon_start(const char *option, const int *fds, unsigned n, const char *const *texts) {
 	int status = 0, reaps = 0;
 	// as a subreaper this process would become the daemon's parent, and end it with the orphans of the jobs
 	if (prctl(PR_GET_CHILD_SUBREAPER, &reaps, 0, 0, 0) == 0 && reaps) {
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 	}
-	pid_t pid = daemon_spawn(argv, keep, nkeep);
+	pid_t pid = daemon_spawn(option, fds, n, texts);
 	int error = errno;
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
 	}
@@ -378,7 +389,7 @@ int daemon_detach(void) {
 	return pid;
 }
 
-int daemon_isolate(const int *fds, int n) {
+int daemon_isolate(char *const *numbers, int n) {
 	setsid();
 	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
 		struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -386,8 +397,9 @@ int daemon_isolate(const int *fds, int n) {
 	}
 	int high[DAEMON_FDS_MAX];
 	for (int i = 0; i < n; ++i) { // first moves the descriptors to numbers from 3 + n on, so that no dup2() below closes one of them
-		high[i] = fds[i] >= 0 ? fcntl(fds[i], F_DUPFD, 3 + n) : -1;
-		if (fds[i] >= 0 && high[i] < 0) {
+		int fd = (int)strtol(numbers[i], NULL, 10);
+		high[i] = fd >= 0 ? fcntl(fd, F_DUPFD, 3 + n) : -1;
+		if (fd >= 0 && high[i] < 0) {
 			return -1;
 		}
 	}

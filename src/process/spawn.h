@@ -48,7 +48,7 @@ struct spawn_config {
 	const struct spawn_world *world;
 	const struct context *context;   // NULL: the child gets what this process has, and the signal mask of the thread
 	int stdio[3];                    // become the child's descriptors 0, 1 and 2; -1, or the same number: inherited
-	const int *keep;                 // descriptors that lose their close-on-exec flag in the child
+	const int *keep;                 // descriptors that lose their close-on-exec flag in the child; an entry may be -1
 	unsigned nkeep;
 	int cgroup_fd;                   // cgroup.procs of the cgroup to enter, or -1
 	bool own_group;                  // the child gets a process group of its own
@@ -74,20 +74,21 @@ pid_t spawn_program(const struct spawn_config *config, const struct starter *sta
 
 // ---- this program, started as another process that inherits nothing from the caller: the guardian, the slot server of a pool ----
 
-enum { DAEMON_FDS_MAX = 5 };
+enum { DAEMON_FDS_MAX = 5, DAEMON_TEXTS_MAX = 4 };
 
-// Starts this very program as a child, with the arguments `argv`, an empty environment, and the `nkeep` descriptors `keep`
-// besides 0 to 2. Returns its pid, or -1 with errno.
-pid_t daemon_spawn(char *const *argv, const int *keep, unsigned nkeep) FP_NODISCARD;
+// Starts this very program as a child, with an empty environment, and the `n` (at most DAEMON_FDS_MAX) descriptors `fds` besides 0 to 2; an entry
+// may be -1. Its arguments are `option`, the numbers of these descriptors, and `texts`, at most DAEMON_TEXTS_MAX strings with NULL at their
+// end. Returns its pid, or -1 with errno.
+pid_t daemon_spawn(const char *option, const int *fds, unsigned n, const char *const *texts) FP_NODISCARD;
 
 // As daemon_spawn(), but for a process that outlives this one. That process has to call daemon_detach(); daemon_start() waits until then.
 // To be called only while there is one thread. Returns 0, or -1 with errno: ESRCH if the process was killed, EAGAIN if it could not detach.
-int daemon_start(char *const *argv, const int *keep, unsigned nkeep) FP_NODISCARD;
+int daemon_start(const char *option, const int *fds, unsigned n, const char *const *texts) FP_NODISCARD;
 
 // Makes this program go on in a child, and ends the parent here: so nobody has to wait for the child. Returns 0, or -1 with errno.
 int daemon_detach(void) FP_NODISCARD;
 
 // Frees this process from all that it has inherited: it gets a session of its own, the directory /, /dev/null as 0 to 2, and ignores all
-// signals. All other descriptors are closed, but for the `n` (at most DAEMON_FDS_MAX) of `fds`, which become 3, 4 and so on; an entry
-// of -1 leaves its number unused. Returns 0, or -1 with errno.
-int daemon_isolate(const int *fds, int n) FP_NODISCARD;
+// signals. All other descriptors are closed, but for those of daemon_spawn(), whose `n` numbers are in this program's arguments: they become 3, 4 and so
+// on; -1 leaves its number unused. Returns 0, or -1 with errno.
+int daemon_isolate(char *const *numbers, int n) FP_NODISCARD;

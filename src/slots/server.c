@@ -229,28 +229,20 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 enum { SERVER_ARGS = 8 };
 
 int server_start(const struct pool_dir *pool_dir, int lock_fd, struct slots_bounds bounds) {
-	char lock[16], listen[16], text[40], name[] = "fairpar", option[] = POOL_SERVER_ARG;
+	char text[40];
 	FP_CLEANUP(fd_close) int listen_fd = pool_dir_listen(pool_dir);
 	if (listen_fd < 0) {
 		return errno;
 	}
-	snprintf(lock, sizeof(lock), "%d", lock_fd);
-	snprintf(listen, sizeof(listen), "%d", listen_fd);
 	snprintf(text, sizeof(text), "%u-%u", bounds.least, bounds.most);
-	// execve(2) does not change the strings
-	char *dir = (char *)(uintptr_t)pool_dir_path(pool_dir), *pool = (char *)(uintptr_t)pool_dir->name, *root = (char *)(uintptr_t)machine_root();
-	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, text, dir, pool, root, NULL};
-	int result = daemon_start(argv, (int[]){lock_fd, listen_fd}, 2);
+	const char *texts[] = {text, pool_dir_path(pool_dir), pool_dir->name, machine_root(), NULL};
+	int result = daemon_start(POOL_SERVER_ARG, (int[]){lock_fd, listen_fd}, 2, texts);
 	return result == 0 || errno == ESRCH ? 0 : errno; // ESRCH: the server was started, and killed at once
 }
 
 int server_main(int argc, char *argv[]) {
 	struct server server;
-	if (argc != SERVER_ARGS) {
-		return EXIT_TROUBLE;
-	}
-	const int fds[] = {(int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)}; // daemon_isolate() makes these 3 and 4
-	if (daemon_detach() != 0 || daemon_isolate(fds, 2) != 0) {
+	if (argc != SERVER_ARGS || daemon_detach() != 0 || daemon_isolate(argv + 2, 2) != 0) {
 		return EXIT_TROUBLE;
 	}
 	sigset_t none; // main() has blocked signals. Only TERM is not ignored: it ends the server, and clients that need one start another

@@ -72,10 +72,6 @@ static void observe_machine(void *arg, struct controller_observation *observatio
 	machine_observe(&server->machine, observation);
 }
 
-static int parent_of(void *arg FP_UNUSED, int pid, uint64_t *ret_start) {
-	return proctree_parent(pid, ret_start);
-}
-
 static struct lease_id named_lease(void *arg, int pid) {
 	const struct server *server = arg;
 	FP_CLEANUP(free_later) char *value = proctree_variable(pid, "FAIRPAR_LEASE");
@@ -133,7 +129,7 @@ static bool server_init(struct server *server, char *const *argv) {
 		.recovers = last.clients > 0,
 	}, server->idle_since);
 	server->sessions.observe_machine = observe_machine;
-	server->sessions.parent_of = parent_of;
+	server->sessions.parent_of = proctree_parent;
 	server->sessions.named_lease = named_lease;
 	server->sessions.arg = server;
 	return true;

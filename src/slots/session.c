@@ -115,11 +115,11 @@ static bool refuse(struct session *session, const char *why) {
 static const struct session *find_above(const struct session *session, int *ret_child) {
 	const struct sessions *all = session->all;
 	uint64_t start;
-	int pid = session->peer, parent = pid > 0 ? all->parent_of(all->arg, pid, &start) : 0;
+	int pid = session->peer, parent = pid > 0 ? all->parent_of(pid, &start) : 0;
 	for (unsigned depth = 0; parent > 0 && depth < DEPTH_MAX; ++depth) {
 		*ret_child = pid;
 		pid = parent;
-		parent = all->parent_of(all->arg, pid, &start);
+		parent = all->parent_of(pid, &start);
 		list_for_each_entry(&all->list, const struct session, other, link) {
 			bool is_it = other->peer == pid && other->client && !other->closed && start <= other->since; // else the pid was used again
 			if (is_it && lease_of_client(other->client).number > 0) {
@@ -141,7 +141,7 @@ static struct lease_id find_lost_lease(const struct session *session) {
 	const struct session *above = all->parent_of && stat.held > 0 ? find_above(session, &child) : NULL;
 	struct lease_id id = {0};
 	for (int pid = session->peer; above && id.number == 0 && pid != child && pid > 0;) {
-		pid = all->parent_of(all->arg, pid, &start);
+		pid = all->parent_of(pid, &start);
 		id = all->named_lease(all->arg, pid);
 	}
 	return above && id.number == 0 ? lease_of_client(above->client) : id;

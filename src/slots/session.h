@@ -83,7 +83,7 @@ struct sessions {
 	bool (*find_lease)(void *arg, struct lease_id id);
 	// For the owner to set, or NULL: finds the processes above a client that has named no lease. Returns the parent of process
 	// `pid`, or 0: there is no parent, or it is not known; *ret_start: when process `pid` was started, on the clock of `now`.
-	int (*parent_of)(void *arg, int pid, uint64_t *ret_start);
+	int (*parent_of)(int pid, uint64_t *ret_start);
 	// Set if parent_of is: returns the lease that the environment of the process names, or number 0.
 	struct lease_id (*named_lease)(void *arg, int pid);
 	// For the owner to set, or NULL: called when a lease was granted to the client that has that label and pid.

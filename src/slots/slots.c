@@ -256,7 +256,7 @@ const char *machine_root(void) {
 }
 
 void machine_open(struct machine *machine, const char *root, uint64_t now) {
-	*machine = (struct machine){.root = root, .cpus = slots_cpus(root), .cpus_read = now};
+	*machine = (struct machine){.cpus = slots_cpus(root), .cpus_read = now};
 	pressure_open(&machine->pressure, root, now);
 }
 
@@ -266,7 +266,7 @@ void machine_close(struct machine *machine) {
 
 void machine_observe(struct machine *machine, struct controller_observation *observation) {
 	if (observation->now - machine->cpus_read >= QUOTA_RENEWAL) {
-		machine->cpus = slots_cpus(machine->root);
+		machine->cpus = slots_cpus(machine->pressure.root);
 		machine->cpus_read = observation->now;
 	}
 	observation->cpus = machine->cpus;

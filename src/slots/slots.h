@@ -59,7 +59,6 @@ bool slots_watch_changed(struct slots_watch *watch);
 // ---- the machine, as -j auto sees it ----
 
 struct machine {
-	const char *root;        // borrowed
 	double cpus;             // the usable processors, as slots_cpus() returns them
 	uint64_t cpus_read;      // when `cpus` was read
 	struct pressure pressure;

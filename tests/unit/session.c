@@ -122,8 +122,7 @@ static void test_recovery(void) {
 static struct lease_id named;  // by the environment of process 3
 
 // 4 is a child of 3, 3 of 2, 2 of 1; 2 has started at 5.
-static int parent_of(void *arg, int pid, uint64_t *ret_start) {
-	(void)arg;
+static int parent_of(int pid, uint64_t *ret_start) {
 	*ret_start = pid == 2 ? 5 : 0;
 	return pid >= 1 && pid <= 4 ? pid - 1 : 0;
 }

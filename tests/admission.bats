@@ -9,20 +9,21 @@ put() {
 }
 
 set_load() {
-	printf 'cpu 1 2 3\nprocs_running %d\nprocs_blocked %d\n' "$(($1 + 1))" "${2-0}" | put stat
+	printf 'cpu 1 2 3\nprocs_running %d\nprocs_blocked %d\n' "$(($1 + 1))" "${2-0}" | put root/proc/stat
 }
 
 set_free() {
-	printf 'MemTotal: 1000 kB\nMemAvailable: %d kB\n' "$1" | put meminfo
+	printf 'MemTotal: 1000 kB\nMemAvailable: %d kB\n' "$1" | put root/proc/meminfo
 }
 
 set_swapped() {
-	printf 'pgpgin 1\npswpin %d\npswpout %d\n' "$1" "$2" | put vmstat
+	printf 'pgpgin 1\npswpin %d\npswpout %d\n' "$1" "$2" | put root/proc/vmstat
 }
 
 fake_proc() {
 	use_faults
-	export FAIRPAR_STAT=$PWD/stat FAIRPAR_MEMINFO=$PWD/meminfo FAIRPAR_VMSTAT=$PWD/vmstat
+	mkdir -p root/proc
+	export FAIRPAR_ROOT=$PWD/root
 	set_load 0
 	set_free 1000
 	set_swapped 0 0
@@ -112,7 +113,7 @@ one_by_one() {
 
 @test "without figures jobs do not wait, and that is said once" {
 	fake_proc
-	echo nothing >stat
+	echo nothing >root/proc/stat
 	run_fairpar --load 1 echo ::: 1 2
 	assert_set 1 2
 	assert_eq "$(grep -c 'has no number for this check' <<<"$stderr")" 1
@@ -231,13 +232,12 @@ one_by_one() {
 fake_cgroup() {
 	need flock
 	fake_proc
-	printf "MemTotal: 16000000 kB\nMemAvailable: 8000000 kB\n" | put meminfo
+	printf "MemTotal: 16000000 kB\nMemAvailable: 8000000 kB\n" | put root/proc/meminfo
 	mkdir -p root/proc/self root/group
 	echo 0::/ >root/proc/self/cgroup
 	echo "25 18 0:22 / /group rw - cgroup2 cgroup2 rw" >root/proc/self/mountinfo
 	echo "$1" >root/group/memory.max
 	echo 0 >root/group/memory.current
-	export FAIRPAR_ROOT=$PWD/root
 	cat >add <<-'END'
 		read -r bytes <root/group/memory.current
 		echo $((bytes + $1)) >>levels

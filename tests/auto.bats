@@ -86,6 +86,7 @@ meet() {
 	echo '25 18 0:22 / /group rw - cgroup2 cgroup2 rw' >root/proc/self/mountinfo
 	echo 1000000 >root/group/memory.max # and more than that is taken
 	echo 9000000 >root/group/memory.current
+	cp /proc/meminfo root/proc
 	# with each job all have waited for ten minutes more for memory and for a disk, and others have used all of the processors
 	# shellcheck disable=SC2016 # for the job
 	export job='now=$((600000000 * $1)); echo "full avg10=99.00 avg60=99.00 avg300=99.00 total=$now" >root/new$1

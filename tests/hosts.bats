@@ -1009,17 +1009,18 @@ watch_places() {
 
 # machine HOST LOAD FREE: what /proc tells there.
 machine() {
-	mkdir -p "$BATS_TEST_TMPDIR/proc"
-	printf 'procs_running %d\nprocs_blocked 0\n' "$(($2 + 1))" >"$BATS_TEST_TMPDIR/proc/new"
-	mv "$BATS_TEST_TMPDIR/proc/new" "$BATS_TEST_TMPDIR/proc/$1.stat"
-	printf 'MemTotal: 1000 kB\nMemAvailable: %d kB\n' "$3" >"$BATS_TEST_TMPDIR/proc/new"
-	mv "$BATS_TEST_TMPDIR/proc/new" "$BATS_TEST_TMPDIR/proc/$1.meminfo"
+	local proc=$BATS_TEST_TMPDIR/root/$1/proc
+	mkdir -p "$proc"
+	printf 'procs_running %d\nprocs_blocked 0\n' "$(($2 + 1))" >"$proc/new"
+	mv "$proc/new" "$proc/stat"
+	printf 'MemTotal: 1000 kB\nMemAvailable: %d kB\n' "$3" >"$proc/new"
+	mv "$proc/new" "$proc/meminfo"
 }
 
 have_machines() {
 	use_faults
 	export FAIRPAR_REMOTE=$FAIRPAR
-	sed -i "s|^exec sh|export FAIRPAR_STAT=$BATS_TEST_TMPDIR/proc/\$host.stat FAIRPAR_MEMINFO=$BATS_TEST_TMPDIR/proc/\$host.meminfo\n&|" "$PARALLEL_SSH"
+	sed -i "s|^exec sh|export FAIRPAR_ROOT=$BATS_TEST_TMPDIR/root/\$host\n&|" "$PARALLEL_SSH"
 }
 
 tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
@@ -1051,8 +1052,7 @@ tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
 	have_machines
 	machine one 9 1000
 	machine here 0 1000
-	FAIRPAR_STAT=$BATS_TEST_TMPDIR/proc/here.stat FAIRPAR_MEMINFO=$BATS_TEST_TMPDIR/proc/here.meminfo \
-		start_fairpar -S 1/one,1/: --load 3 --memfree 1k 'echo {} $PARALLEL_SSHLOGIN' ::: 1 2 3
+	FAIRPAR_ROOT=$BATS_TEST_TMPDIR/root/here start_fairpar -S 1/one,1/: --load 3 --memfree 1k 'echo {} $PARALLEL_SSHLOGIN' ::: 1 2 3
 	end_fairpar
 	assert_set '1 :' '2 :' '3 :'
 	start_fairpar -S 1/one --load 3 echo ::: 1

@@ -27,6 +27,7 @@ let_go() {
 quiet_machine() {
 	use_faults
 	mkdir -p root/proc/pressure root/proc/self
+	cp /proc/meminfo root/proc
 	pressure memory 0
 	pressure io 0
 	export FAIRPAR_ROOT=$PWD/root

@@ -186,8 +186,9 @@ most_at_once() {
 
 @test "the memory that a waiting job has declared is for others" {
 	use_faults
-	export FAIRPAR_MEMINFO=$PWD/meminfo
-	printf 'MemTotal: 1000000 kB\nMemAvailable: 900000 kB\n' >meminfo
+	mkdir -p root/proc
+	export FAIRPAR_ROOT=$PWD/root
+	printf 'MemTotal: 1000000 kB\nMemAvailable: 900000 kB\n' >root/proc/meminfo
 	script one <<<'echo one'
 	script waits <<<'wait_for "$(add --batch b sh one)"; echo "waited: $?"'
 	cat >m.yaml <<-'EOT'

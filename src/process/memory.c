@@ -27,19 +27,13 @@ enum {
 	ALONE_MS = 5000,     // for so long after the last running job has ended or begun to wait, only an awaited job may start alone
 };
 void memory_init(struct memory *memory) {
-	*memory = (struct memory){.meminfo = "/proc/meminfo", .groups_root = "", .root = {.fd = -1}};
+	*memory = (struct memory){.proc_root = proc_root(), .root = {.fd = -1}};
 	mutex_init(&memory->lock, LOCK_MEMORY);
 	cond_init(&memory->changed);
 	list_init(&memory->waiting);
 	list_init(&memory->admitted);
 	const char *root = getenv("FAIRPAR_CGROUP_ROOT");
 	memory->asked_root = root && *root ? root : NULL;
-#ifdef FAIRPAR_FAULTS
-	const char *meminfo = getenv("FAIRPAR_MEMINFO");
-	memory->groups_root = meminfo ? NULL : memory->groups_root; // where a test makes up the figures, the limits of cgroups do not count
-	memory->groups_root = getenv("FAIRPAR_ROOT") ? getenv("FAIRPAR_ROOT") : memory->groups_root;
-	memory->meminfo = meminfo ? meminfo : memory->meminfo;
-#endif
 }
 
 void memory_fini(struct memory *memory) {
@@ -70,23 +64,21 @@ bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) {
 static void read_available(struct memory *memory, uint64_t now) {
 	uint64_t available, total;
 	mutex_unlock(&memory->lock);
-	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	struct memory_room room = {.limit = UINT64_MAX, .left = UINT64_MAX};
+	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT, text = BUF_INIT;
+	buf_printf(&path, "%s/proc/meminfo", memory->proc_root);
 	errno = 0;
-	bool known = proc_read(AT_FDCWD, memory->meminfo, &text) == 0
+	bool known = proc_read(AT_FDCWD, buf_str(&path), &text) == 0
 		&& meminfo_find(buf_str(&text), "MemAvailable:", &available)
 		&& meminfo_find(buf_str(&text), "MemTotal:", &total);
 	int error = errno;
 	if (!known && !atomic_exchange(&memory->has_missed, true)) {
-		diag_warn("memory: '%s' does not say how much is available%s%s; jobs do not wait for memory", memory->meminfo, error ? ": " : "",
+		diag_warn("memory: '%s' does not say how much is available%s%s; jobs do not wait for memory", buf_str(&path), error ? ": " : "",
 		          error ? strerror(error) : "");
 	}
-	if (known && memory->groups_root) {
-		room = memory_room_observe(memory->groups_root);
-	}
+	struct memory_room room = memory_room_observe(memory->proc_root);
 	mutex_lock(&memory->lock);
-	memory->available = known && available < room.left ? available : room.left;
-	memory->total = known && total < room.limit ? total : room.limit;
+	memory->available = !known ? UINT64_MAX : available < room.left ? available : room.left;
+	memory->total = !known ? UINT64_MAX : total < room.limit ? total : room.limit;
 	memory->fresh_until = now + FRESH_MS * (uint64_t)NS_PER_MS;
 }
 
@@ -387,7 +379,7 @@ static void find_mode(struct memory *memory) {
 	if (memory->mode != MEMORY_UNKNOWN) {
 		return;
 	}
-	const char *cause = cgroup_root_open(&memory->root, memory->asked_root, memory->groups_root ? memory->groups_root : "");
+	const char *cause = cgroup_root_open(&memory->root, memory->asked_root, memory->proc_root);
 	memory->mode = cause ? MEMORY_ADMISSION : MEMORY_CGROUP;
 	if (cause) {
 		mutex_unlock(&memory->lock);
@@ -409,7 +401,7 @@ bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64
 	}
 	if (claim->learned && !memory->counts_kills) {
 		memory->counts_kills = true;
-		memory->kills = memory->groups_root ? memory_room_observe(memory->groups_root).kills : 0;
+		memory->kills = memory_room_observe(memory->proc_root).kills;
 	}
 	bool is_limited = bytes > 0 && memory->mode == MEMORY_CGROUP;
 	return is_limited ? !atomic_load_acquire(refusal) : admit(memory, claim, refusal);
@@ -475,7 +467,7 @@ bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint6
 	uint64_t peak = has_group ? cgroup_peak(&memory->root, &claim->group) : 0;
 	peak = peak > resident ? peak : resident; // cgroup_peak() subtracts the present file cache, some of which may have come after the peak
 	FP_HOLD(&memory->lock);
-	bool ran_out = is_killed && !has_group && memory->groups_root && memory_room_observe(memory->groups_root).kills > memory->kills;
+	bool ran_out = is_killed && !has_group && memory_room_observe(memory->proc_root).kills > memory->kills;
 	if (ran_out) { // the job needs more than it had, or was expected to need: the double is taken as its need, at most the whole memory
 		uint64_t most = memory->total > 0 ? memory->total : MEMORY_NEED_MOST;
 		++memory->kills; // so that no other job counts the same kill

@@ -37,15 +37,14 @@ struct memory_learned {
 enum memory_mode { MEMORY_UNKNOWN, MEMORY_CGROUP, MEMORY_ADMISSION }; // not found out; cgroups limit jobs; jobs only wait for memory
 
 struct memory {
-	mutex lock;             // guards all but constants (meminfo, asked_root, groups_root, ledger) and `root`, which is constant once `mode` is set
+	mutex lock;             // guards all but constants (proc_root, asked_root, ledger) and `root`, which is constant once `mode` is set
 	cond changed;           // signalled when `nchanges` grows
 	uint64_t nchanges;      // counts the changes after which a waiting claim may be admitted
 	enum memory_mode mode;  // found out by the first claim with a declared need
 	bool proven;            // a job has entered a cgroup
 	atomic_bool has_waited, has_exceeded, has_missed; // a message has said that a job waits; that a job needs too much; that figures are missing
-	const char *meminfo;    // path of the file /proc/meminfo, or of another one in tests
+	const char *proc_root;  // proc_root(), or another directory in tests
 	const char *asked_root; // $FAIRPAR_CGROUP_ROOT, or NULL
-	const char *groups_root; // the argument of memory_room_observe(), or NULL: the limits of cgroups do not count
 	struct cgroup_root root;
 	struct list waiting;    // claims that wait, in the order in which they came; the thread that opened a claim decides whether it is admitted
 	struct list admitted;   // claims of jobs that run, are about to start, or wait for other jobs

@@ -9,6 +9,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+const char *proc_root(void) {
+#ifdef FAIRPAR_FAULTS
+	const char *root = getenv("FAIRPAR_ROOT");
+	return root ? root : "";
+#else
+	return "";
+#endif
+}
+
 int proc_read(int dir_fd, const char *path, struct buf *buf) {
 	FP_CLEANUP(fd_close) int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
 	return fd >= 0 ? read_to_end(fd, buf, SIZE_MAX) : -1;

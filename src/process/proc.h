@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Returns what is put in front of /proc and of the mount points found there: "", or, in a build that takes FAIRPAR_FAULT, $FAIRPAR_ROOT.
+const char *proc_root(void);
+
 // Appends the content of a file; `path` is relative to `dir_fd`. Returns 0, or -1 with errno; what was read before the error stays in `buf`.
 int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
 

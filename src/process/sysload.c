@@ -44,31 +44,28 @@ unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n) {
 
 // ---- the kernel ----
 
-// Reads the file; or, in a build with faults, the file that the variable `override` names. Returns false with errno, true with errno 0.
-static bool read_file(const char *path, const char *override FP_UNUSED, struct buf *text) {
-#ifdef FAIRPAR_FAULTS
-	const char *other = getenv(override);
-	path = other ? other : path;
-#endif
-	errno = proc_read(AT_FDCWD, path, text) == 0 ? 0 : errno;
+// Appends the content of the file. Returns false with errno, true with errno 0.
+static bool read_file(const char *path, struct buf *text) {
+	FP_CLEANUP(buf_fini) struct buf full = BUF_INIT;
+	buf_printf(&full, "%s%s", proc_root(), path);
+	errno = proc_read(AT_FDCWD, buf_str(&full), text) == 0 ? 0 : errno;
 	return errno == 0;
 }
 
 // As sysload_free(), for the figures of /proc/stat and /proc/vmstat.
 static bool read_load(uint64_t *ret_load) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	return read_file("/proc/stat", "FAIRPAR_STAT", &text) && sysload_parse_load(buf_str(&text), ret_load);
+	return read_file("/proc/stat", &text) && sysload_parse_load(buf_str(&text), ret_load);
 }
 
 static bool read_swapped(struct swapped *ret_swapped) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	return read_file("/proc/vmstat", "FAIRPAR_VMSTAT", &text) && sysload_parse_swapped(buf_str(&text), ret_swapped);
+	return read_file("/proc/vmstat", &text) && sysload_parse_swapped(buf_str(&text), ret_swapped);
 }
 
 bool sysload_free(uint64_t *ret_bytes) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	return read_file("/proc/meminfo", "FAIRPAR_MEMINFO", &text)
-		&& meminfo_find(buf_str(&text), "MemAvailable:", ret_bytes);
+	return read_file("/proc/meminfo", &text) && meminfo_find(buf_str(&text), "MemAvailable:", ret_bytes);
 }
 
 // ---- the gate ----

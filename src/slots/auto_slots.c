@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/random.h"
 #include "base/sync.h"
+#include "process/proc.h"
 #include "process/proctree.h"
 #include "slots/protocol.h"
 
@@ -37,7 +38,7 @@ struct auto_slots *auto_slots_new(const struct slots_bounds *bounds, const struc
 	random_bytes(&auto_slots->random, sizeof(auto_slots->random));
 	mutex_init(&auto_slots->lock, LOCK_AUTO_SLOTS);
 	if (bounds) {
-		machine_open(&auto_slots->machine, machine_root(), now);
+		machine_open(&auto_slots->machine, proc_root(), now);
 		controller_init(&auto_slots->controller, bounds->least, bounds->most, auto_slots->machine.cpus, now);
 		auto_slots->due = controller_resume(&auto_slots->controller, now);
 	}

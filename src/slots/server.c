@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
+#include "process/proc.h"
 #include "process/proctree.h"
 #include "process/spawn.h"
 #include "slots/connections.h"
@@ -231,7 +232,7 @@ int server_start(const struct pool_dir *pool_dir, int lock_fd, struct slots_boun
 		return errno;
 	}
 	snprintf(text, sizeof(text), "%u-%u", bounds.least, bounds.most);
-	const char *texts[] = {text, pool_dir_path(pool_dir), pool_dir->name, machine_root(), NULL};
+	const char *texts[] = {text, pool_dir_path(pool_dir), pool_dir->name, proc_root(), NULL};
 	int result = daemon_start(POOL_SERVER_ARG, (int[]){lock_fd, listen_fd}, 2, texts);
 	return result == 0 || errno == ESRCH ? 0 : errno; // ESRCH: the server was started, and killed at once
 }

@@ -246,15 +246,6 @@ bool slots_watch_changed(struct slots_watch *watch) {
 
 #define QUOTA_RENEWAL NS_PER_S // how long a quota that was read is used
 
-const char *machine_root(void) {
-#ifdef FAIRPAR_FAULTS
-	const char *root = getenv("FAIRPAR_ROOT");
-	return root ? root : "";
-#else
-	return "";
-#endif
-}
-
 void machine_open(struct machine *machine, const char *root, uint64_t now) {
 	*machine = (struct machine){.cpus = slots_cpus(root), .cpus_read = now};
 	pressure_open(&machine->pressure, root, now);

@@ -64,9 +64,6 @@ struct machine {
 	struct pressure pressure;
 };
 
-// Returns what is put before /proc and the mounts found there: "", or, in a build that takes FAIRPAR_FAULT, $FAIRPAR_ROOT.
-const char *machine_root(void);
-
 // Begins to observe the machine; machine_close() ends it. `root` (borrowed) is put before /proc. `now` is in ns, of a clock
 // that does not go back.
 void machine_open(struct machine *machine, const char *root, uint64_t now);

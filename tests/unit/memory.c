@@ -70,7 +70,6 @@ static void remove_tree(const char *path) {
 static struct world {
 	struct context *context;
 	struct children *children;
-	char meminfo[128];
 	int stderr_fd; // as it was
 } world;
 
@@ -78,11 +77,11 @@ static void set_available(uint64_t available) {
 	char text[128];
 	snprintf(text, sizeof(text), "MemTotal: %llu kB\nMemFree: 1 kB\nMemAvailable: %llu kB\n",
 	         (unsigned long long)(1000 * MB / 1024), (unsigned long long)(available / 1024));
-	put_file(in_place("meminfo"), text);
+	put_file(in_place("proc/meminfo"), text);
 }
 
 static void world_open(const char *root) {
-	check(mkdtemp(place));
+	check(mkdtemp(place) && mkdir(in_place("proc"), 0700) == 0);
 	root ? setenv("FAIRPAR_CGROUP_ROOT", root, 1) : unsetenv("FAIRPAR_CGROUP_ROOT");
 	sigset_t all;
 	sigfillset(&all);
@@ -91,9 +90,7 @@ static void world_open(const char *root) {
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	world.children = children_create(NULL, NULL, -1);
 	set_available(100 * MB);
-	snprintf(world.meminfo, sizeof(world.meminfo), "%s", in_place("meminfo"));
-	world.children->memory.meminfo = world.meminfo;
-	world.children->memory.groups_root = NULL;
+	world.children->memory.proc_root = place;
 	world.stderr_fd = dup(2);
 	int said = open(in_place("stderr"), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	check(said >= 0 && dup2(said, 2) == 2);
@@ -428,7 +425,7 @@ static void test_cancelled(void) {
 static void test_no_figures(void) {
 	world_open(NULL);
 	without_cgroups();
-	check_equal(unlink(in_place("meminfo")), 0);
+	check_equal(unlink(in_place("proc/meminfo")), 0);
 	check_equal(job_run(20 * MB, "exit 3").exit_code, 3);
 	check_equal(job_run(20 * MB, "exit 3").exit_code, 3);
 	check_equal(count(world_said(), "meminfo' does not say how much is available"), 1);
@@ -750,12 +747,10 @@ static void end_one(struct memory_learned *batch, uint64_t bytes, bool is_killed
 
 static void test_killed(void) {
 	world_open(NULL);
-	struct memory *memory = &world.children->memory;
 	struct memory_learned batch = {.ended = 0};
-	check(mkdir(in_place("proc"), 0700) == 0 && mkdir(in_place("proc/self"), 0700) == 0 && mkdir(in_place("group"), 0700) == 0);
+	check(mkdir(in_place("proc/self"), 0700) == 0 && mkdir(in_place("group"), 0700) == 0);
 	put_file(in_place("proc/self/cgroup"), "0::/\n");
 	put_file(in_place("proc/self/mountinfo"), "25 18 0:22 / /group rw - cgroup2 cgroup2 rw\n");
-	memory->groups_root = place;
 	set_kills(3);
 	end_one(&batch, 80 * MB, /* is_killed */ true, false); // not by the kernel
 	check_equal(atomic_load(&batch.most), 80 * MB);

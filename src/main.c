@@ -95,6 +95,7 @@
 #include "process/guardian.h"
 #include "process/signals.h"
 #include "slots/client.h"
+#include "slots/pool_dir.h"
 #include "term/screen.h"
 #include "xargs/xargs.h"
 
@@ -108,7 +109,7 @@ int main(int argc, char *argv[]) {
 	sigset_t mask;
 	signals_defer(&mask);
 	if (argc > 1 && strcmp(argv[1], GUARDIAN_ARG) == 0) {
-		return guardian_main(argc, argv);
+		return guardian_main(argc, argv, socket_tidy);
 	}
 	if (argc > 1 && strcmp(argv[1], POOL_SERVER_ARG) == 0) {
 		return server_main(argc, argv);

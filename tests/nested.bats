@@ -191,6 +191,22 @@ need_unshare() {
 	until [[ -z $(ls "$FAIRPAR_POOL_DIR") ]]; do :; done
 }
 
+@test "the socket of a run that was killed together with its guardian is removed by a later one" {
+	make_fifo begun go
+	start_fairpar -j1 'ls "$FAIRPAR_POOL_DIR" >begun; exec sleep 1000 #' ::: a
+	read -r left <begun
+	kill -STOP "$fairpar_pid" # so that it starts no other guardian
+	! pkill -KILL -P "$fairpar_pid" -f internal-guardian || :
+	kill -KILL "$fairpar_pid"
+	end_fairpar 137
+	[[ -e $FAIRPAR_POOL_DIR/$left ]] || fail "it is removed already"
+	start_fairpar -j1 'read -r _ <go #' ::: a
+	wait_for [ ! -e "$FAIRPAR_POOL_DIR/$left" ]
+	[[ $(ls "$FAIRPAR_POOL_DIR") = "jobs+$fairpar_pid-"* ]]
+	release go
+	end_fairpar
+}
+
 @test "slots that a killed inner run was lent come back" {
 	make_fifo t.1 t.2
 	TOGETHER=t run_fairpar 1 -j2 'if [ {} = a ]; then "$FAIRPAR" -j2 "kill -9 \$PARALLEL_PID; sleep 1000; : {}" ::: 1 2; else

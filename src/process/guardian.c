@@ -233,13 +233,16 @@ static void end_all(struct group_table *table, int table_fd) {
 	}
 }
 
-int guardian_main(int argc, char *argv[]) {
+int guardian_main(int argc, char *argv[], void (*tidy)(const char *path)) {
 	if (argc != 2 + ALL_FDS || daemon_isolate(argv + 2, ALL_FDS) != 0) {
 		return EXIT_TROUBLE;
 	}
 	struct group_table *table = table_map(4);
 	if (!table) {
 		return EXIT_TROUBLE;
+	}
+	for (int i = 0; tidy && i < 2; ++i) {
+		tidy(table->unlink_paths[i]);
 	}
 	char byte;
 	while (read_some(3, &byte, 1) > 0) {

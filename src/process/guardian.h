@@ -20,8 +20,8 @@
 // The first argument that makes main() call guardian_main() before anything else.
 #define GUARDIAN_ARG "--internal-guardian"
 
-// The program of the guardian; returns its exit status.
-int guardian_main(int argc, char *argv[]);
+// The program of the guardian; returns its exit status. Calls tidy(), if it is not NULL, at once for each file of guardian_unlink_if_killed().
+int guardian_main(int argc, char *argv[], void (*tidy)(const char *path));
 
 // Entries of the group table, one for each child: more than fairpar has threads that wait for children. An entry that was never used takes no memory.
 enum { GROUPS_MAX = 256 * 1024 };

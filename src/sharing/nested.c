@@ -344,7 +344,7 @@ static int listen_at(struct nested *nested, struct children *children) {
 	uint64_t random;
 	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT, ignored = BUF_INIT;
 	random_bytes(&random, sizeof(random));
-	buf_printf(&file, "jobs+%d-%" PRIx64, (int)getpid(), random); // the file goes into the directory of the pools: no pool can have this name
+	buf_printf(&file, "%s%d-%" PRIx64, SOCKET_OF_RUN, (int)getpid(), random); // the file goes into the directory of the pools: no pool has this name
 	int fd = -1;
 	if (pool_dir_open(&pool_dir, buf_str(&file), &ignored) == 0) {
 		fd = pool_dir_listen(&pool_dir);

@@ -8,6 +8,8 @@
 #include "base/text.h"
 
 #include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +248,25 @@ int socket_connect(const char *name) {
 		return fd;
 	}
 	return abstract_connect(name);
+}
+
+void socket_tidy(const char *path) {
+	const char *slash = strrchr(path, '/');
+	if (!slash || strncmp(slash + 1, SOCKET_OF_RUN, strlen(SOCKET_OF_RUN)) != 0) {
+		return;
+	}
+	FP_CLEANUP(buf_fini) struct buf pattern = BUF_INIT;
+	buf_printf(&pattern, "%.*s/%s*.sock", (int)(slash - path), path, SOCKET_OF_RUN);
+	glob_t found = {0};
+	(void)!glob(buf_str(&pattern), GLOB_NOSORT, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc; ++i) {
+		const char *other = found.gl_pathv[i];
+		if (kill((pid_t)strtol(strrchr(other, '/') + 1 + strlen(SOCKET_OF_RUN), NULL, 10), 0) != 0) { // ended, or in another pid namespace
+			FP_CLEANUP(fd_close) int fd = socket_connect(other);
+			(void)!(fd < 0 && errno == ECONNREFUSED ? unlink(other) : 0);
+		}
+	}
+	globfree(&found);
 }
 
 bool pool_dir_is_own(const struct pool_dir *pool_dir, const struct stat *own) {

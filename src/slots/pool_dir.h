@@ -81,5 +81,10 @@ bool pool_dir_is_own(const struct pool_dir *pool_dir, const struct stat *own);
 int abstract_listen(const char *name) FP_NODISCARD;
 int socket_connect(const char *name) FP_NODISCARD;
 
+// If `path` is the socket of a run (SOCKET_OF_RUN, its process number, "-", a number, ".sock"), removes from its directory the sockets of runs
+// that were killed together with their guardian.
+#define SOCKET_OF_RUN "jobs+"
+void socket_tidy(const char *path);
+
 // Is the other end of the socket a process of the same user? *ret_pid, if not NULL, is its pid, or 0 in another pid namespace.
 bool socket_is_own_user(int fd, int *ret_pid);

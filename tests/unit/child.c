@@ -1281,7 +1281,7 @@ static void test_term_seq(void) {
 
 int main(int argc, char *argv[]) {
 	if (argc > 1 && strcmp(argv[1], GUARDIAN_ARG) == 0) {
-		return guardian_main(argc, argv);
+		return guardian_main(argc, argv, /* tidy */ NULL);
 	}
 	static const struct test tests[] = {
 		TEST("the exit code is exact", test_exit_code),

@@ -925,7 +925,7 @@ static void test_lost_root(void) {
 
 int main(int argc, char *argv[]) {
 	if (argc > 1 && strcmp(argv[1], GUARDIAN_ARG) == 0) {
-		return guardian_main(argc, argv);
+		return guardian_main(argc, argv, /* tidy */ NULL);
 	}
 	if (argc > 1 && strcmp(argv[1], "--eat") == 0) {
 		return eat();

@@ -526,8 +526,12 @@ struct look {
 	bool is_own;           // `kills` was read in that cgroup itself, and not just at a mount point
 };
 
-static void look_at_level(void *arg, const char *dir) {
+static void look_at(void *arg, const char *dir, bool is_own) {
 	struct look *look = arg;
+	if (!look->is_own) { // the group may be mounted at several places: its kills count once
+		look->kills = proc_number(dir, look->files->kills, "oom_kill", 0);
+		look->is_own = is_own;
+	}
 	uint64_t limit = proc_number(dir, look->files->limit, NULL, UINT64_MAX);
 	if (limit >= NO_LIMIT) {
 		return;
@@ -539,20 +543,11 @@ static void look_at_level(void *arg, const char *dir) {
 	look->room->left = left < look->room->left ? left : look->room->left;
 }
 
-static void look_up(void *arg, const char *dir, size_t mount_len, bool is_seen) {
-	struct look *look = arg;
-	cgroup_each_level(dir, mount_len, look_at_level, look);
-	if (!look->is_own) { // the group may be mounted at several places: its kills count once
-		look->kills = proc_number(dir, look->files->kills, "oom_kill", 0);
-		look->is_own = is_seen;
-	}
-}
-
 struct memory_room memory_room_observe(const char *root) {
 	struct memory_room room = {.limit = UINT64_MAX, .left = UINT64_MAX};
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); ++i) { // a hybrid machine has both versions, and the limits of both hold
 		struct look look = {.files = &versions[i], .room = &room};
-		cgroup_each_dir(root, versions[i].controller, look_up, &look);
+		cgroup_each_dir(root, versions[i].controller, look_at, &look);
 		room.kills += look.kills; // the memory of a process is counted in one version alone
 	}
 	return room;

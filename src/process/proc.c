@@ -83,7 +83,7 @@ static bool split(char *text, char *fields[], size_t n) {
 	return got == n;
 }
 
-// Calls fn if the line of mountinfo, which is changed, is a mount of the hierarchy that the group is in (proc(5)):
+// Calls fn as cgroup_each_dir() does if the line of mountinfo, which is changed, is a mount of the hierarchy that the group is in (proc(5)):
 // "36 35 98:0 /ROOT /POINT OPTIONS [TAGS] - TYPE SOURCE SUPER".
 static void mount_visit(char *line, const char *root, const char *group, const char *controller, cgroup_dir_fn *fn, void *arg) {
 	char *fields[5], *more[3], *rest = strstr(line, " - cgroup");
@@ -104,7 +104,12 @@ static void mount_visit(char *line, const char *root, const char *group, const c
 	bool is_seen = strncmp(group, mounted, len) == 0 && (*below == '/' || *below == '\0') && strncmp(below, "/..", 3) != 0;
 	FP_CLEANUP(buf_fini) struct buf dir = BUF_INIT;
 	buf_printf(&dir, "%s%s%s", root, point, is_seen ? below : "");
-	fn(arg, buf_str(&dir), strlen(root) + strlen(point), is_seen);
+	fn(arg, dir.data, is_seen);
+	char *behind = dir.data + strlen(root) + strlen(point); // "" or a path
+	while (*behind && strcmp(behind, "/") != 0) { // "/" is the root group, whose directory is the mount point
+		*strrchr(behind, '/') = '\0';
+		fn(arg, dir.data, false);
+	}
 }
 
 char *proc_read_below(const char *dir, const char *path, struct buf *text) {
@@ -128,19 +133,6 @@ uint64_t proc_number(const char *dir, const char *path, const char *name, uint64
 	return *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : other;
 }
 
-void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, void *arg) {
-	FP_CLEANUP(free_later) char *level = xstrdup(dir);
-	for (size_t len = strlen(level);;) {
-		fn(arg, level);
-		if (len <= mount_len || strcmp(level + mount_len, "/") == 0) { // "/" is the root group, whose directory is the mount point
-			break;
-		}
-		const char *slash = memrchr(level + mount_len, '/', len - mount_len);
-		len = slash ? (size_t)(slash - level) : mount_len;
-		level[len] = '\0';
-	}
-}
-
 void cgroup_each_dir(const char *root, const char *controller, cgroup_dir_fn *fn, void *arg) {
 	FP_CLEANUP(buf_fini) struct buf lines = BUF_INIT, mounts = BUF_INIT;
 	const char *group = NULL;
@@ -155,9 +147,9 @@ void cgroup_each_dir(const char *root, const char *controller, cgroup_dir_fn *fn
 	}
 }
 
-static void take_first(void *arg, const char *dir, size_t mount_len FP_UNUSED, bool is_seen) {
+static void take_first(void *arg, const char *dir, bool is_own) {
 	char **path = arg;
-	if (is_seen && !*path) {
+	if (is_own && !*path) {
 		*path = xstrdup(dir);
 	}
 }

@@ -26,18 +26,14 @@ bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) F
 // the start of the file. Returns `other` if there is no such number.
 uint64_t proc_number(const char *dir, const char *path, const char *name, uint64_t other);
 
-// Gets the directory of a cgroup of this process, borrowed for the call. Its first `mount_len` bytes are the mount point. With
-// `is_seen` false the cgroup itself is outside of this cgroup namespace, and `dir` is only the mount point.
-typedef void cgroup_dir_fn(void *arg, const char *dir, size_t mount_len, bool is_seen);
+// Gets the directory of a cgroup, borrowed for the call. `is_own` tells the cgroup that this process is in from those above it.
+typedef void cgroup_dir_fn(void *arg, const char *dir, bool is_own);
 
-// Calls fn for each mount that shows the cgroup of this process: that of the v1 controller `controller`, or of v2 if `controller` is NULL.
-// (A hybrid machine has both, and the limits of both hold.) `root` is put in front of /proc and of the mount points found there: "" except in tests.
+// For each mount that shows the cgroup of this process, calls fn for the cgroup, and then for each cgroup above it up to the mount point, as the limits
+// of these hold for this process, too. If the cgroup is outside of this cgroup namespace, calls fn for the mount point alone. The cgroup is that of
+// the v1 controller `controller`, or of v2 if `controller` is NULL. (A hybrid machine has both, and the limits of both hold.) `root` is put in front
+// of /proc and of the mount points found there: "" except in tests.
 void cgroup_each_dir(const char *root, const char *controller, cgroup_dir_fn *fn, void *arg);
 
-// Returns the first directory for which cgroup_each_dir() calls fn with `is_seen`, or NULL. The caller frees the path.
+// Returns the first directory for which cgroup_each_dir() calls fn with `is_own`, or NULL. The caller frees the path.
 char *cgroup_find_dir(const char *root, const char *controller);
-
-// Calls fn for the directory, and for each directory above it up to the mount point, because the limits of those cgroups hold for
-// this process, too. `dir` and `mount_len` are as cgroup_dir_fn gets them.
-typedef void cgroup_level_fn(void *arg, const char *dir);
-void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, void *arg);

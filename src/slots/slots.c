@@ -54,21 +54,17 @@ static double quota_of_dir(const char *dir) {
 	return found && quota > 0 && period > 0 ? (double)quota / (double)period : UINT_MAX;
 }
 
-static void note_quota(void *arg, const char *dir) {
+// Notes the least quota. Missing directories are skipped: without a cgroup namespace a container sees the path of the host, but mounts
+// only its own directory.
+static void note_quota(void *arg, const char *dir, bool is_own FP_UNUSED) {
 	double *least = arg, here = quota_of_dir(dir);
 	*least = here < *least ? here : *least;
 }
 
-// Notes the least quota of the cgroup and those above it. Missing directories are skipped: without a cgroup namespace a
-// container sees the path of the host, but mounts only its own directory.
-static void note_quotas(void *arg, const char *dir, size_t mount_len, bool is_seen FP_UNUSED) {
-	cgroup_each_level(dir, mount_len, note_quota, arg);
-}
-
 double slots_quota(const char *root) {
 	double least = UINT_MAX;
-	cgroup_each_dir(root, /* controller */ NULL, note_quotas, &least);
-	cgroup_each_dir(root, "cpu", note_quotas, &least);
+	cgroup_each_dir(root, /* controller */ NULL, note_quota, &least);
+	cgroup_each_dir(root, "cpu", note_quota, &least);
 	return least;
 }
 

@@ -5,8 +5,6 @@
 #include "base/diag.h"
 #include "base/fault.h"
 
-#include <errno.h>
-
 static void *checked(void *mem, size_t size) {
 	if (!mem) {
 		diag_die("out of memory: cannot get %zu bytes", size);

@@ -8,8 +8,6 @@
 #include "base/sync.h"
 #include "base/temp_file.h"
 
-#include <errno.h>
-
 enum {
 	KEEP_UNITS = 64, // a file of at most this many units stays open when all its units are free, as opening it again and again takes time
 };

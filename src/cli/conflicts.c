@@ -8,7 +8,6 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "cli/options.h"
-#include "slots/slots.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

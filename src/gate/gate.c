@@ -13,7 +13,6 @@
 #include "process/sysload.h"
 #include "slots/slots.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 enum {

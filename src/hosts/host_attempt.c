@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <unistd.h>
 
 // Variables that neither launchers nor jobs on other machines get. The cookie marks processes to be killed when this run dies: but a launcher ends

@@ -6,7 +6,6 @@
 #include "base/text.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 // ---- Perl's expressions as POSIX has them ----
 

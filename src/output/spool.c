@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 
-
 enum {
 	UNUSED_SPOOLS = 8,       // how many free spools are kept, in addition to one for each open spool
 	SMALL_MAX = 32 * 1024,  // the most bytes of an output that is held as one piece

@@ -7,8 +7,6 @@
 #include "base/io.h"
 #include "base/scratch_file.h"
 
-#include <errno.h>
-
 enum {
 	PIECE_COST = 32,        // bytes of memory that a piece costs in addition to its `len` bytes
 	ROPE_MEM = 1024 * 1024, // bytes; a longer rope takes no more memory, so that there is memory for other ropes

@@ -17,7 +17,6 @@
 #include "process/context.h"
 #include "record/added_jobs.h"
 #include "record/record.h"
-#include "report/run_stats.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"

@@ -13,7 +13,6 @@
 #include "base/write_limit.h"
 #include "gate/gate.h"
 #include "state/publish.h"
-#include "exec/job_run.h"
 #include "feed/feed.h"
 #include "hosts/hosts.h"
 #include "pipe/block.h"

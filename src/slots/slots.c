@@ -15,7 +15,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum {

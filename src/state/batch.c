@@ -9,7 +9,6 @@
 #include "state/run.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
-#include "slots/slots.h"
 
 bool batches_learn_memory(const struct run *run) {
 	bool is_auto = run->auto_slots || options_jobs_auto(run->options); // also if the pool's number of slots is fixed

@@ -11,7 +11,6 @@
 #include "state/dag_node.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
-#include "remote/sshlogin.h"
 #include "report/run_stats.h"
 
 #include <stdlib.h>

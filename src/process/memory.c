@@ -44,11 +44,6 @@ void memory_fini(struct memory *memory) {
 	mutex_fini(&memory->lock);
 }
 
-int memory_share(struct memory *memory, const char *path) {
-	memory->ledger = memory_ledger_open(path);
-	return memory->ledger ? 0 : -1;
-}
-
 // ---- how much memory is available ----
 
 bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) {

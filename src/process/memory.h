@@ -50,7 +50,7 @@ struct memory {
 	struct list admitted;   // claims of jobs that run, are about to start, or wait for other jobs
 	size_t nadmitted, nsuspended; // how many admitted jobs do not wait for other jobs; how many wait for other jobs
 	uint64_t alone_due;     // if nadmitted is 0: from this time on (now_ns()) a job may start alone even if no other job waits for it
-	struct memory_ledger *ledger; // shared with the fairpars that share slots, or NULL
+	struct memory_ledger *ledger; // makes the needs of other fairpars' jobs count, too; or NULL. May be set by the caller before the first claim
 	const struct memory_claim *tried; // the claim that is being decided, or NULL; this process's entry in the ledger includes that claim
 	uint64_t wants;         // if the claim that was decided last must wait: the bytes that it needs; else 0. Always 0 without a ledger
 	uint64_t available, total; // bytes as read last; 0: not read yet
@@ -84,10 +84,6 @@ struct memory_claim {
 void memory_init(struct memory *memory);
 // Gives up the cgroup (cgroup_root_close()) and closes the ledger. To be called when no claim is open any more and the guardian has ended.
 void memory_fini(struct memory *memory);
-
-// Makes the needs of other fairpars' jobs count, too: of all fairpars that call this with the same `path`, the file of the ledger (below).
-// To be called before the first claim. Returns 0, or -1 with errno.
-int memory_share(struct memory *memory, const char *path) FP_NODISCARD;
 
 // Opens the claim for `bytes`, or, if `bytes` is 0, for the need that `learned` shows. The claim must be closed, or zeroed except for the
 // members that the caller sets. Waits until the job may start, and returns true; or returns false once `refusal` is set (the thread that

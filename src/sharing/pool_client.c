@@ -63,7 +63,8 @@ static void warn_of_slots(const struct client *client, const struct pool_options
 
 void pool_client_share_memory(const struct client *client, const char *pool, struct memory *memory) {
 	FP_CLEANUP(free_later) char *path = client_memory_path(client);
-	if (memory_share(memory, path) != 0) {
+	memory->ledger = memory_ledger_open(path);
+	if (!memory->ledger) {
 		diag_warn("pool %s: '%s': %s; the memory that jobs of other runs need is not counted", pool, text_shows(path), strerror(errno));
 	}
 }

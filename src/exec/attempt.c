@@ -348,7 +348,6 @@ static bool run_child(struct worker_state *state, const struct job *job, struct 
 		.own_group = true,
 		.foreground = !job->added && terminal_fd(run) >= 0 && terminal_is_ours(run),
 		.cleanup = is_cleanup(job),
-		.takes_no_slot = !state->live.has_slot,
 		.origin = &state->live,
 		.unlink_path = created_files_path(job),
 		.stack_top = state->stack_top,

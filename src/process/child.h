@@ -186,7 +186,6 @@ struct child_config {
 	uint64_t memory;             // bytes that the child needs (process/memory.h): its cgroup's limit, or what must be available at the start; 0: none
 	struct memory_claim *claim;  // the child's claim on memory, or NULL. child_run() opens the claim, unless it is open already, and closes it
 	const char *label;           // for listings; borrowed during the call
-	bool takes_no_slot;          // the child runs without a slot, so leases_begin() takes no lease for it
 	const void *origin;          // tells this child from others in children_cancel() and similar calls; only compared, never dereferenced
 	bool cleanup;                // a clean-up command: children_terminate() neither ends nor refuses it, but children_kill() does both
 	const char *unlink_path;     // absolute path of a file that the child makes, to be unlinked if fairpar is killed before the child's end; or NULL

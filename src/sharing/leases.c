@@ -221,7 +221,7 @@ void leases_take_back(struct leases *leases, struct live_attempt *attempt) {
 }
 
 bool leases_begin(struct leases *leases, struct child_config *config, struct live_attempt *attempt) {
-	if (!leases || config->takes_no_slot) {
+	if (!leases || !attempt->has_slot) {
 		return true;
 	}
 	FP_HOLD(&leases->lock);

@@ -52,7 +52,7 @@ bool leases_adapt(const struct leases *leases);
 // Called before the first child of `children`.
 void leases_share_memory(const struct leases *leases, struct children *children);
 
-// leases_begin() waits for a lease for an attempt, and sets config->env to a copy that also names the lease. Returns false if
+// leases_begin() waits for a lease for an attempt with a slot, and sets config->env to a copy that also names the lease. Returns false if
 // leases_terminate() was called before a lease came: the attempt is cancelled. leases_end() gives the lease back, if the attempt has
 // one, and frees the copy of the environment. On the attempt's thread; `leases` may be NULL.
 bool leases_begin(struct leases *leases, struct child_config *config, struct live_attempt *attempt) FP_NODISCARD;

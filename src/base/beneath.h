@@ -16,8 +16,9 @@ int open_base_dir(const char *path, bool makes) FP_NODISCARD;
 // Makes the directory and the directories above it (0777, less the umask). Returns 0, also if the directory exists already; or -1 with errno.
 int make_dirs(const char *path) FP_NODISCARD;
 
-// Opens a file by its path below the directory `dir`, with the flags of open(2), close-on-exec; with O_CREAT also makes the directories
-// that the path names. Returns a descriptor that the caller closes, or -1 with errno: ELOOP if the path has a symbolic link.
+// Opens a file by its path below the directory `dir`, with the flags of open(2), close-on-exec; with O_CREAT also makes the directories that
+// the path names. Returns a descriptor that the caller closes, or -1 with errno: ELOOP if the path has a symbolic link (with O_PATH,
+// a link at its end is opened itself).
 int open_beneath(int dir, const char *path, int flags) FP_NODISCARD;
 
 // Returns how many levels up a symbolic link with this target leads: the number of ".." in the target. Returns SIZE_MAX if the link might lead

@@ -69,7 +69,7 @@ const char *unit_excess(const char *text);
 // Returns 0; or -1 if there was an invalid escape, which stays as it is.
 int parse_escapes(struct buf *buf, const char *text);
 
-// Moves *at behind the next `n` strings before `end`, each with its NUL. Returns the first of them, or NULL if fewer than `n` are left.
+// Moves *at behind the next `n` strings before `end`, each with its NUL. Returns the first of them; or NULL with *at at `end` if fewer are left.
 const char *strings_next(const char **at, const char *end, uint32_t n);
 
 // Returns the address behind the first `n` of the strings at `at`, which stand one after the other, each with its NUL.

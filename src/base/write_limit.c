@@ -131,8 +131,9 @@ int write_wait(int fd) {
 		if (ready > 0 && fds[0].revents) {
 			return 0;
 		}
+		// a pending signal that does not end the run is answered later; signals_fd stays readable until then, so this poll() leaves it out
 		if (ready > 0 && fds[2].revents && !is_end_pending() && poll(fds, 1, RECHECK_MS) > 0) {
-			return 0; // the pending signal is not one that ends the run; it is answered later
+			return 0;
 		}
 	}
 }

@@ -26,7 +26,7 @@ static void close_pipes(struct launcher *launcher) {
 
 // Reaps the process, which has ended, and notes how it has ended.
 static void reap(struct launcher *launcher) {
-	int status = SIGKILL; // kept if waitpid() fails: then children_kill_orphans() has killed and reaped the process
+	int status = SIGKILL; // kept if waitpid() fails: it is not known how the process has ended, and it counts as killed
 	while (waitpid(launcher->pid, &status, 0) < 0 && errno == EINTR) {
 	}
 	close_pipes(launcher);

@@ -53,8 +53,8 @@ char **env_with(char *const *env, const char *name, const char *value);
 void context_set_env(struct context *context, const char *name, const char *value);
 
 // Returns a copy of `from`, of which the caller owns the one reference, but with the directory `cwd` (copied; NULL: that of
-// `from`), with `umask` (-1: that of `from`), with `nice` added to the niceness, and without `limits`. The `env` of the copy is
-// NULL: a child gets its environment from child_config.env.
+// `from`), with `umask` (-1: that of `from`), with `nice` added to the niceness, and without `limits` and `closed`. The `env` of the
+// copy is NULL: a child gets its environment from child_config.env.
 struct context *context_derive(const struct context *from, const char *cwd, int umask, int nice);
 
 // Sets the limits of the first `n` resources (getrlimit(2)), which may include RLIMIT_NOFILE; they are copied. To be called before anybody

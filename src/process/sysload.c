@@ -193,7 +193,7 @@ static double share(double part, double all) {
 	return all <= 0 || part <= 0 ? 0 : part < all ? part / all : 1;
 }
 
-void pressure_observe(struct pressure *pressure, double quota, uint64_t now, struct pressure_observation *ret_observation) {
+void pressure_observe(struct pressure *pressure, double cpus, uint64_t now, struct pressure_observation *ret_observation) {
 	struct pressure_totals totals = count(pressure), *before = &pressure->before;
 	double us = (double)(now - pressure->sampled) / 1000, used = totals.used_us - before->used_us;
 	*ret_observation = (struct pressure_observation){
@@ -201,7 +201,7 @@ void pressure_observe(struct pressure *pressure, double quota, uint64_t now, str
 		.memory_full = share(totals.memory_us - before->memory_us, us),
 		.disk_full = share(totals.disk_us - before->disk_us, us),
 	};
-	double left = 1 - share(used, quota * us);
+	double left = 1 - share(used, cpus * us);
 	if (totals.used_us > 0 && left < ret_observation->idle) {
 		ret_observation->idle = left;
 	}

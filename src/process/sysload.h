@@ -70,7 +70,7 @@ struct pressure {
 
 // Shares, 0 to 1, since the last sample; 0 if the system does not tell.
 struct pressure_observation {
-	double idle;           // the idle share of the usable processors, or the unused share of the quota, whichever is less
+	double idle;           // the share of the usable processors that was idle, or that the cgroup has not used, whichever is less
 	double memory_full;    // the share of the time in which all tasks waited for memory: PSI "full" of this process's cgroup, else of the host
 	double disk_full;      // the share of the time in which all tasks waited for a disk, from the same source
 };
@@ -80,6 +80,6 @@ struct pressure_observation {
 void pressure_open(struct pressure *pressure, const char *root, uint64_t now);
 void pressure_close(struct pressure *pressure);
 
-// Takes a sample, and fills *ret_observation with what has happened since the last one. `quota` is the number of processors that the
-// cgroup may use, which may be more than there are.
-void pressure_observe(struct pressure *pressure, double quota, uint64_t now, struct pressure_observation *ret_observation);
+// Takes a sample, and fills *ret_observation with what has happened since the last one. `cpus` is the number of processors that this
+// process may use (slots_cpus()): perhaps a fraction.
+void pressure_observe(struct pressure *pressure, double cpus, uint64_t now, struct pressure_observation *ret_observation);

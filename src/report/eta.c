@@ -134,7 +134,7 @@ uint64_t eta_mean(const struct run_stats *stats) {
 	return mean(&sum, NOT_KNOWN);
 }
 
-// Returns the time in whole nanoseconds, at most 30 years: with a low rate a batch may take longer than 64 bits can hold.
+// Returns the time in whole nanoseconds, at most 1e9 s (some 32 years): with a low rate a batch may take longer than 64 bits can hold.
 static uint64_t to_time(double ns) {
 	double most = 1e9 * (double)NS_PER_S;
 	return (uint64_t)(ns < most ? ns + 0.5 : most);

@@ -10,7 +10,7 @@
 struct retry_queue {
 	const struct retry_calls *calls;
 	mutex lock;
-	struct list jobs;    // sorted by job.due; jobs that are due at the same time are in the order in which they were added
+	struct list jobs;    // sorted by job.due; jobs that are due at the same time are in the order in which they were added, but not cancelled jobs
 	bool stopped;
 };
 

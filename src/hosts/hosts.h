@@ -184,8 +184,8 @@ void hosts_report_slots(struct hosts *hosts, void (*fn)(void *arg, unsigned slot
 // Whether no host can run jobs: each has failed or left the list and was never connected, or is HOST_ENDED. From the event loop.
 bool hosts_are_unreachable(struct hosts *hosts);
 
-// With `begins`, suspends the attempts on other machines, because this process is about to be stopped; else resumes them. Waits at most one
-// second until the workers have been told. From the event loop; NULL-safe.
+// With `begins`, suspends the attempts on other machines, because this process is about to be stopped; else resumes them. Waits at most three
+// seconds until the workers have been told. From the event loop; NULL-safe.
 void hosts_suspend(struct hosts *hosts, bool begins);
 
 // Calls fn for each attempt that runs on another machine, as children_each() does for those on this machine. From the event loop; NULL-safe.

@@ -15,7 +15,7 @@ struct stock_part {
 	uint64_t seq;        // {#} of its first item
 	uint32_t bytes, nargs;
 	uint32_t nitems;     // how many items the record holds; if it holds several, each item is one argument
-	uint32_t measured;   // the result of packs_measure()
+	uint32_t measured;   // bytes that the record adds to a command, as packs_measure() has found
 	uint32_t reason;     // length of the text behind the arguments, with its NUL, that says why the record cannot be an item; or 0
 };
 

@@ -125,7 +125,7 @@ int log_sink_open(struct run *run) {
 	const char *name = run->options->log;
 	bool keeps = options_want_pictures(run->options);
 	if (run->options->dry_run || (!name && !keeps)) {
-		return 0; // a dry run has no events; or no log is wanted
+		return 0; // a dry run writes no log; or no log is wanted
 	}
 	struct log_sink *log = run->log = NEW(struct log_sink);
 	int fd = !name ? -1 : strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name);

@@ -747,7 +747,7 @@ void lease_client_stat(const struct lease_client *client, uint64_t now, struct l
 		.batch = client->batch->name,
 		.wanted = client->wanted > 0 ? client->wanted * attainable(client) : 0,
 		.rank = lease_rank(client, &waiting),
-		.gathers = client->table->gathering == client ? client->width : 0,
+		.gathers = client->table->gathering == client ? attainable(client) : 0,
 		.virt = fair_virt(fair, &client->batch->fair, now),
 	};
 	list_for_each_entry(&client->leases, const struct lease, lease, own) {

@@ -69,7 +69,7 @@ struct run {
 	struct blockfeed *blocks;                   // of --pipe and --pipe-part, or NULL
 	struct dag *dag;                            // of the manifest, or NULL
 	struct retry_queue *retry_queue;            // jobs that wait for their next attempt
-	struct job_records *job_records;            // --joblog, or NULL
+	struct job_records *job_records;            // --joblog and --resume; NULL: neither was given
 	struct result_files *result_files;          // --results or --files, or NULL
 	int wake_fd;                                // run_wake() makes it readable, which wakes the event loop
 	int signal_fd;                              // readable while a signal is to be answered

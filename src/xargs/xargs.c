@@ -64,7 +64,7 @@ struct xargs_run {
 	int stop_fd;               // wakes the worker that reads the input: readable once the run is cut short
 	atomic_bool idle, is_stopped;
 	atomic_bool has_failed;    // a job has failed
-	atomic_int stop_code;      // exit status that a job has stopped the run with, or 0
+	atomic_int stop_code;      // the exit status that the first call of stop() has set; 0: the run is not stopped
 
 	struct xargs_input input;  // used only by the worker that makes the next line
 	atomic_uint unstarted;     // how many lines have no process yet, plus 1 as long as there may be more lines; 0: the queue is closed
@@ -122,7 +122,7 @@ static void stop_run(struct xargs_run *run) {
 	pool_shutdown(run->pool);
 }
 
-// Ends the run with that status and says why (NULL: says nothing), unless another job has ended it before.
+// Ends the run with that status and says why (NULL: says nothing), unless it was ended before.
 FP_PRINTF(3, 4)
 static void stop(struct xargs_run *run, int code, const char *format, ...) {
 	int none = 0;

@@ -587,6 +587,21 @@ static void test_gathers_what_it_was_lent(void) {
 	world_fini(&world);
 }
 
+static void test_gathers_what_can_be_free(void) {
+	struct world world;
+	struct lease_client_stat stat;
+	world_holding(&world, 3, 1, "a");
+	join(&world, 'c');
+	want(&world, 'c', 1);
+	check_string(grants(&world), "c");
+	join_below(&world, 'b', 'a');
+	lease_want(world.clients[1], 2, 9, 0);
+	check_string(grants(&world), "B");
+	lease_client_stat(world.clients[1], 0, &stat);
+	check_equal(stat.gathers, 2); // not 9: a holds the third slot as long as b is there
+	world_fini(&world);
+}
+
 static void test_foreign(void) {
 	struct world world;
 	world_holding(&world, 2, 1, "a");
@@ -934,6 +949,7 @@ int main(int argc, char *argv[]) {
 		TEST("what is not used for a second is taken back once somebody waits", test_unused),
 		TEST("what is lent and not used is taken back for another below the same lease", test_unused_lent),
 		TEST("a client never waits for slots that its own parent holds", test_gathers_what_it_was_lent),
+		TEST("a client is said to wait for no more slots than can be free", test_gathers_what_can_be_free),
 		TEST("nobody uses or returns the lease of another", test_foreign),
 		TEST("a new server learns who holds what, in any order", test_recovery),
 		TEST("those that wait while a server learns who holds what have ranks, one each", test_recovery_ranks),

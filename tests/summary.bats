@@ -220,10 +220,10 @@ end_log() {
 	local whole=$output
 	{ write_log; head -c 70000 /dev/zero; echo hello; end_log; } >log
 	run_fairpar --from-log log
-	assert_eq "$stderr" 'log:11: warning: 1 line is damaged, and what cannot be read is left out: the line has NUL bytes'
+	assert_eq "$stderr" 'log:11: warning: 1 line is damaged, and what cannot be read is left out: the line has NUL bytes, or more than 64 MiB'
 	assert_eq "$output" "$whole"
 	run_fairpar --from-log log --report r.html --trace t.json
-	assert_eq "$stderr" 'log:11: warning: 1 line is damaged, and what cannot be read is left out: the line has NUL bytes'
+	assert_eq "$stderr" 'log:11: warning: 1 line is damaged, and what cannot be read is left out: the line has NUL bytes, or more than 64 MiB'
 	{ write_log | sed '1s/.*/{"v":1,"ev":"run_start","t":0.0,"tim/; 3s/"ev"/ev/'; end_log; } >log
 	run_fairpar --from-log log --summary --report r.html --report r.svg --trace t.json
 	assert_contains "$stderr" 'log:1: warning: 2 lines are damaged, and what cannot be read is left out; here the first one: '

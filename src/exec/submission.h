@@ -2,9 +2,9 @@
 
 #pragma once
 
+#include "base/line_buffer.h"
 #include "state/job_state.h"
 #include "engine/pool.h"
-#include "input/line_buffer.h"
 
 enum {
 	SUBMISSION_ITEMS = 256,         // the most items that are submitted with one call

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "input/line_buffer.h"
+#include "base/line_buffer.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/json.h"
+#include "base/line_buffer.h"
 #include "log/event_table.h"
 #include "log/running.h"
 
@@ -12,8 +13,8 @@
 #include <poll.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { BLOCK = 64 * 1024 };
 #define TIME_BASE UINT64_C(1000000000) // event time of the run's start
 
 struct log_reader {
@@ -24,13 +25,8 @@ struct log_reader {
 	struct buf *messages;
 
 	bool is_file;            // a regular file
-	uint64_t offset;         // the offset in a file of the next byte to read
-	char *block;             // bytes that were read; those from `at` to `end` are not used yet
-	size_t cap, at, end;
-	bool at_end;
+	struct line_buffer lines;
 	uint64_t line;           // number of the line that is being read
-	bool was_cut;            // the line has no newline
-	bool is_overlong;        // the line is too long, and only its end is kept
 
 	struct json_reader json; // the members of the line
 	struct json_value none;  // the value of a key that is missing
@@ -68,90 +64,47 @@ FP_PRINTF(2, 3) static void set_error(struct log_reader *reader, const char *for
 
 // ---- lines ----
 
-// Reads more bytes into the block. Returns 1, 0 at the end, or -1 with errno.
-static int fill(struct log_reader *reader) {
-	if (reader->at > 0) {
-		memmove(reader->block, reader->block + reader->at, reader->end - reader->at);
-		reader->end -= reader->at;
-		reader->at = 0;
-	}
-	grow_array(&reader->block, &reader->cap, reader->end + BLOCK + 1, 1);
-	for (;;) {
-		ssize_t n = reader->is_file ? pread(reader->fd, reader->block + reader->end, BLOCK, (off_t)reader->offset)
-		                            : read(reader->fd, reader->block + reader->end, BLOCK);
-		if (n >= 0) {
-			reader->end += (size_t)n;
-			reader->offset += (uint64_t)n;
-			return n > 0;
+// Takes the next line. Returns false at the end; or after a message, with *ret_failed true.
+static bool next_line(struct log_reader *reader, struct line *ret_line, bool *ret_failed) {
+	while (!line_buffer_next(&reader->lines, ret_line)) {
+		if (reader->lines.ended) {
+			return false;
 		}
-		if (errno == EAGAIN) {
-			struct pollfd in = {.fd = reader->fd, .events = POLLIN};
-			poll(&in, 1, -1);
-		} else if (errno != EINTR) {
-			return -1;
-		}
-	}
-}
-
-// Returns the next line, without its newline and with a NUL behind it, valid until the next call; or NULL at the end; or NULL after a
-// message, with *ret_failed true.
-static char *next_line(struct log_reader *reader, size_t *ret_len, bool *ret_failed) {
-	size_t seen = 0;
-	++reader->line;
-	reader->is_overlong = false;
-	for (;;) {
-		char *start = reader->block + reader->at;
-		char *newline = reader->end > reader->at + seen ? memchr(start + seen, '\n', reader->end - reader->at - seen) : NULL;
-		size_t len = newline ? (size_t)(newline - start) : reader->end - reader->at;
-		if (newline || (reader->at_end && (len > 0 || reader->is_overlong))) {
-			reader->was_cut = !newline;
-			start[len] = '\0'; // there is room for one byte behind the end
-			reader->at += len + (newline != NULL);
-			*ret_len = len;
-			return start;
-		}
-		if (reader->at_end) {
-			return NULL;
-		}
-		if (len > EVENTREAD_LINE_MAX) {
-			reader->is_overlong = true;
-			reader->at = reader->end;
-			len = 0;
-		}
-		seen = len;
-		int got = fill(reader);
-		if (got < 0) {
+		ssize_t n = line_buffer_read(&reader->lines, reader->fd);
+		if (n < 0 && errno == EAGAIN) {
+			poll(&(struct pollfd){.fd = reader->fd, .events = POLLIN}, 1, -1);
+		} else if (n < 0) {
 			reader->line = 0;
 			message(reader, "error", "%s", strerror(errno));
 			*ret_failed = true;
-			return NULL;
+			return false;
 		}
-		reader->at_end = got == 0;
 	}
+	++reader->line;
+	return true;
 }
 
 // True if the line begins with the event `run_start`, as fairpar writes it.
-static bool is_run_start(const char *line, size_t len) {
+static bool is_run_start(const struct line *line) {
 	static const char start[] = "{\"v\":1,\"ev\":\"run_start\"";
-	return len >= sizeof(start) - 1 && memcmp(line, start, sizeof(start) - 1) == 0;
+	return !line->bad && !line->is_cut && strncmp(line->text, start, sizeof(start) - 1) == 0;
 }
 
 // Finds the last run in a file to which several runs were appended, and goes on reading at its first line. Returns 0, or -1 after a message.
 static int find_last_run(struct log_reader *reader) {
-	uint64_t found = 0, found_line = 0;
+	uint64_t found_line = 0;
+	off_t found = 0;
 	bool failed = false;
-	size_t len;
-	for (const char *line; (line = next_line(reader, &len, &failed));) {
-		if (is_run_start(line, len) && !reader->was_cut && !reader->is_overlong) {
-			found = reader->offset - (reader->end - reader->at) - len - 1;
+	for (struct line line; next_line(reader, &line, &failed);) {
+		if (is_run_start(&line)) {
+			size_t behind = reader->lines.end - reader->lines.start; // bytes that were read behind the line
+			found = lseek(reader->fd, 0, SEEK_CUR) - (off_t)(behind + line.len + 1);
 			found_line = reader->line - 1;
 		}
 	}
-	reader->offset = found;
 	reader->line = found_line;
-	reader->at = reader->end = 0;
-	reader->at_end = false;
-	return failed ? -1 : 0;
+	reader->lines.ended = reader->lines.skipping = false;
+	return failed || lseek(reader->fd, found, SEEK_SET) < 0 ? -1 : 0;
 }
 
 // ---- the values of a line ----
@@ -423,13 +376,11 @@ static void read_event(struct log_reader *reader, const char *name, uint64_t at)
 }
 
 // Reads a line and passes its event on; or sets reader->error to what is wrong with the line.
-static void read_line(struct log_reader *reader, char *line, size_t len) {
+static void read_line(struct log_reader *reader, const struct line *line) {
 	reader->error[0] = '\0';
-	if (reader->is_overlong) {
-		set_error(reader, "the line is longer than %d MiB", EVENTREAD_LINE_MAX >> 20);
-	} else if (memchr(line, '\0', len)) { // after a crash of the machine a file may have NUL bytes in place of lines
-		set_error(reader, "the line has NUL bytes");
-	} else if (json_read(&reader->json, line, len) != 0) {
+	if (line->bad) { // after a crash of the machine a file may have NUL bytes in place of lines
+		set_error(reader, "the line has NUL bytes, or more than %d MiB", EVENTREAD_LINE_MAX >> 20);
+	} else if (json_read(&reader->json, line->text, line->len) != 0) {
 		set_error(reader, "%s", reader->json.error);
 	}
 	if (reader->error[0] != '\0') {
@@ -467,18 +418,17 @@ static int conclude(struct log_reader *reader) {
 // Reads all lines. Returns 0, or -1 after a message.
 static int read_lines(struct log_reader *reader) {
 	bool failed = false;
-	size_t len;
 	if (reader->is_file && find_last_run(reader) != 0) {
 		return -1;
 	}
-	for (char *line; (line = next_line(reader, &len, &failed));) {
-		bool is_second = reader->has_start && is_run_start(line, len) && !reader->was_cut && !reader->is_overlong;
-		read_line(reader, line, len);
+	for (struct line line; next_line(reader, &line, &failed);) {
+		bool is_second = reader->has_start && is_run_start(&line);
+		read_line(reader, &line);
 		if (reader->is_fatal || (is_second && reader->error[0] != '\0')) {
 			message(reader, "error", "%s", reader->error);
 			return -1;
 		}
-		if (reader->was_cut && reader->has_start && reader->error[0] != '\0') {
+		if (line.is_cut && reader->has_start && reader->error[0] != '\0') {
 			message(reader, "warning", "the log was cut off here");
 		} else if (reader->error[0] != '\0' && reader->ndamaged++ == 0) {
 			reader->first_damaged = reader->line;
@@ -490,14 +440,14 @@ static int read_lines(struct log_reader *reader) {
 
 int eventread(int fd, const char *name, event_fn *fn, void *arg, struct buf *messages) {
 	struct stat stat;
-	struct log_reader reader = {.name = name, .fd = fd, .fn = fn, .arg = arg, .messages = messages};
-	reader.is_file = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
-	grow_array(&reader.block, &reader.cap, BLOCK, 1);
+	struct log_reader reader = {.name = name, .fd = fd, .fn = fn, .arg = arg, .messages = messages, .lines = LINE_BUFFER_INIT('\n')};
+	reader.lines.most = EVENTREAD_LINE_MAX;
+	reader.is_file = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && lseek(fd, 0, SEEK_SET) == 0;
 	int result = read_lines(&reader);
 	json_reader_fini(&reader.json);
 	running_table_fini(&reader.running);
 	buf_fini(&reader.text);
-	free(reader.block);
+	line_buffer_fini(&reader.lines);
 	return result;
 }
 

@@ -70,9 +70,8 @@ enum { EVENTREAD_LINE_MAX = 64 << 20 }; // bytes: enough for a command of 2 MiB 
 // Reads the log and calls `fn` with each event of its last run, the first of them EVENT_RUN_START. If the line of that event
 // is damaged, `fn` gets an EVENT_RUN_START without values instead: `run` is "", `slots` 0. Strings are borrowed for the call.
 //
-// A regular file is read from its start and `fd` keeps its position, so that the file may be read again; anything else is read
-// to its end, and may have one run only. Slots and their numbers are at most 10^6, times at most 10^9 seconds. Since a log may
-// be damaged, events may be missing or out of order.
+// A regular file is read from its start, so that it may be read again; anything else is read to its end, and may have one run only.
+// Slots and their numbers are at most 10^6, times at most 10^9 seconds. Since a log may be damaged, events may be missing or out of order.
 //
 // Returns 0; or -1 if the log cannot be read or `fd` is no log, though some events may have been passed on before that was found.
 // Appends warnings and errors to *messages, a line for each: "NAME:LINE: error: …".

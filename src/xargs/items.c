@@ -10,8 +10,8 @@
 
 #include "xargs/items.h"
 
+#include "base/line_buffer.h"
 #include "base/text.h"
-#include "input/line_buffer.h"
 
 #include <string.h>
 

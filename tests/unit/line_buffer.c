@@ -1,6 +1,6 @@
-// Tests of input/line_buffer.h: lines out of pieces, however they are cut.
+// Tests of base/line_buffer.h: lines out of pieces, however they are cut.
 
-#include "input/line_buffer.h"
+#include "base/line_buffer.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"

@@ -18,12 +18,14 @@ struct line {
 	size_t len;
 	const char *bad;   // why the line cannot be a record (static text; `text` is then its beginning), or NULL
 	uint32_t n;        // how many lines line_buffer_next_lines() has put into `text`, with a NUL behind each; 0: `text` is one line
+	bool is_cut;       // the bytes have ended without a delimiter behind the line
 };
 
 // The bytes that were not taken as lines yet. The memory grows only if a single line, or the bytes added at once, do not fit.
 struct line_buffer {
 	char delimiter;    // the delimiter, or the last byte of `longer`
 	const char *longer; // a delimiter of several bytes without NUL, borrowed; or NULL
+	size_t most;       // the most bytes of a line: LINE_BUFFER_MAX, unless the owner sets another limit (line.bad does not name that limit)
 	bool ended;        // no more bytes come: what is left is the last line. Set by line_buffer_read(), or by the caller of line_buffer_add()
 	bool skipping;     // the bytes up to the next delimiter are dropped: their line was too long
 	bool may_hold_nul; // a NUL that is no delimiter is somewhere in the buffer
@@ -32,11 +34,11 @@ struct line_buffer {
 	size_t searched;   // how many bytes from `start` on were searched, and hold no delimiter
 };
 
-#define LINE_BUFFER_INIT(delimiter) {(delimiter), NULL, false, false, false, NULL, 0, 0, 0, 0}
+#define LINE_BUFFER_INIT(byte) {.delimiter = (byte), .most = LINE_BUFFER_MAX}
 void line_buffer_fini(struct line_buffer *buffer);
 
 // Adds a copy of the bytes. The caller takes all complete lines before it adds more bytes: then each byte is searched for the
-// delimiter only once, and the memory is at most LINE_BUFFER_MAX plus the bytes added at once.
+// delimiter only once, and the memory is at most `most` plus the bytes added at once.
 void line_buffer_add(struct line_buffer *buffer, const char *mem, size_t len);
 
 // Reads bytes from the descriptor and adds them; sets `ended` at the end of file. Returns as read(2), but tries again after EINTR.

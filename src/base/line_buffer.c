@@ -1,6 +1,6 @@
 // Cuts a stream of bytes that arrives in pieces into lines: the bytes of a file, or the output of a job.
 
-#include "input/line_buffer.h"
+#include "base/line_buffer.h"
 
 #include "base/alloc.h"
 #include "base/io.h"
@@ -71,7 +71,7 @@ static void cut_line(struct line_buffer *buffer, size_t len, struct line *ret_li
 	char *text = buffer->data + buffer->start;
 	text[len] = '\0';
 	*ret_line = (struct line){.text = text, .len = len};
-	if (len > LINE_BUFFER_MAX) {
+	if (len > buffer->most) {
 		text[SHOWN_BYTES] = '\0';
 		ret_line->bad = TOO_LONG;
 	} else if (buffer->may_hold_nul && memchr(text, '\0', len)) {
@@ -94,11 +94,12 @@ static bool cut_rest(struct line_buffer *buffer, struct line *ret_line) {
 		return false;
 	}
 	buffer->searched = left;
-	bool is_too_long = left > LINE_BUFFER_MAX;
+	bool is_too_long = left > buffer->most;
 	if (!is_too_long && (left == 0 || !buffer->ended)) {
 		return false;
 	}
 	cut_line(buffer, left, ret_line); // the line's NUL goes into the byte that the buffer has beyond `cap`
+	ret_line->is_cut = buffer->ended;
 	buffer->start = buffer->end = 0;
 	buffer->skipping = is_too_long;
 	return true;

@@ -1,8 +1,9 @@
 // What fairpar and a server (server.c) say to each other, over a socket of type SOCK_SEQPACKET.
 //
-// The server is started with SERVER_VARIABLE in its environment, and says first, by WARM_READY, whether it can serve. Each
+// The server is started with SERVER_VARIABLE in its environment, and says first, by an enum warm_unfit, whether it can serve. Each
 // request is one message: struct warm_request, then strings with a NUL behind each (the arguments, the environment), and descriptors as
-// SCM_RIGHTS: those that become 0, 1 and 2 of the job, and its directory if it has one of its own. The server answers with one WARM_STARTED.
+// SCM_RIGHTS: those that become 0, 1 and 2 of the job, and its directory if it has one of its own. The server answers with the pid
+// of the job, or with -errno. Each of the server's messages is one int32_t.
 
 #pragma once
 
@@ -24,13 +25,6 @@ struct warm_request {
 	uint64_t listed;              // the offset in the table where the job writes the negative of its process group, before its program runs
 	uint64_t mask;                // signals that are blocked in the job, in the kernel's form
 	uint64_t deadly;              // spawn_world.deadly: signals that the job discards, in the kernel's form
-};
-
-enum warm_reply_kind { WARM_READY, WARM_STARTED };
-
-struct warm_reply {
-	int32_t kind;                 // enum warm_reply_kind
-	int32_t value;                // READY: enum warm_unfit. STARTED: the pid, or -errno
 };
 
 // Why a server cannot serve.

@@ -148,9 +148,8 @@ static enum warm_unfit find_fit(void) {
 
 // ---- the protocol ----
 
-static bool reply(enum warm_reply_kind kind, int value) {
-	struct warm_reply text = {.kind = (int)kind, .value = value};
-	return syscall(SYS_write, server.socket, &text, sizeof(text)) == sizeof(text);
+static bool reply(int32_t value) {
+	return syscall(SYS_write, server.socket, &value, sizeof(value)) == sizeof(value);
 }
 
 // Waits for the next request. Returns false if none can come any more, or if the request is invalid.
@@ -245,7 +244,7 @@ static void serve(void) {
 	enum warm_unfit unfit = find_fit();
 	syscall(SYS_close, server.table_fd);
 	syscall(SYS_close, server.object_fd);
-	bool goes_on = reply(WARM_READY, (int)unfit) && unfit == WARM_FIT;
+	bool goes_on = reply((int32_t)unfit) && unfit == WARM_FIT;
 	while (goes_on && take_request()) {
 		// the address is passed twice: machines differ in the order of this argument and the argument for thread-local storage, which is unused
 		long pid = syscall(SYS_clone, CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, 0, 0, server.tid_address,
@@ -256,7 +255,7 @@ static void serve(void) {
 		}
 		int error = errno;
 		close_fds();
-		goes_on = reply(WARM_STARTED, pid > 0 ? (int)pid : -error);
+		goes_on = reply(pid > 0 ? (int32_t)pid : -error);
 	}
 	syscall(SYS_exit_group, 0);
 }

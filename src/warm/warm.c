@@ -140,7 +140,7 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 }
 
 // Reads a reply. Returns false if there is none: the server has ended, or is silent.
-static bool read_reply(const struct warm_server *server, struct warm_reply *ret_reply) {
+static bool read_reply(const struct warm_server *server, int32_t *ret_reply) {
 	return read_some(server->socket, ret_reply, sizeof(*ret_reply)) == sizeof(*ret_reply);
 }
 
@@ -174,7 +174,7 @@ static void server_close(struct warm_server **held) {
 static struct warm_server *server_open(const struct spawn_config *job, const struct guardian *guardian, const char **ret_why) {
 	struct warm_server *server = NEW(struct warm_server);
 	int ends[2] = {-1, -1}, object = object_open();
-	struct warm_reply reply = {.kind = -1};
+	int32_t reply;
 	struct timeval timeout = {.tv_sec = ANSWER_S};
 	*server = (struct warm_server){.pidfd = -1, .socket = -1, .guardian = guardian};
 	// `object` was the lowest free descriptor; a high number means that servers would take descriptors that jobs need to start
@@ -194,8 +194,8 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 		*ret_why = "the system has no pidfd_open()";
 	}
 	if (!*ret_why) {
-		bool answers = read_reply(server, &reply) && reply.kind == WARM_READY && (uint32_t)reply.value <= WARM_NO_LAYOUT;
-		*ret_why = answers ? unfit_texts[reply.value] : "the server of the shell does not answer";
+		bool answers = read_reply(server, &reply) && (uint32_t)reply <= WARM_NO_LAYOUT;
+		*ret_why = answers ? unfit_texts[reply] : "the server of the shell does not answer";
 	}
 	// a wrapper without __libc_start_main() may have executed another shell, which then answers, but must not be cloned
 	char exe[32];
@@ -231,9 +231,9 @@ static bool build_request(struct warm_server *server, const struct spawn_config 
 
 // Waits until the job runs, and returns its pid; or until it is certain that the job does not run, and returns -errno.
 static pid_t await_start(const struct warm_server *server, const struct spawn_config *job) {
-	struct warm_reply reply;
+	int32_t reply;
 	if (read_reply(server, &reply)) {
-		return reply.value != 0 ? reply.value : -EPROTO;
+		return reply != 0 ? reply : -EPROTO;
 	}
 	// The server was killed, or is killed now, but may have started the job before. The job enters itself in the table before it
 	// closes its end of the socket: so at the end of file there is an entry, or no job.

@@ -673,30 +673,16 @@ static uint64_t do_due(struct remote_worker *worker) {
 
 static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, bool writes) {
 	struct polls *polls = &worker->polls;
-	polls->n = 0;
-	polls_add(polls, worker->signal_fd, POLLIN);
-	polls_add(polls, worker->wake_fd, POLLIN);
-	polls_add(polls, guardian_fd(children_guardian(worker->children)), 0);
+	children_begin_polls(worker->children, polls, worker->signal_fd);
 	polls_add(polls, reads ? worker->in_fd : -1, POLLIN);
 	polls_add(polls, writes ? worker->out_fd : -1, POLLOUT);
 	nested_add_polls(worker->nested, polls);
-	const struct pollfd *fds = polls->at;
-	int ready = poll(polls->at, polls->n, poll_ms(until));
-	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
-	if (ready <= 0) {
-		return;
-	}
+	children_poll(worker->children, polls, until);
 	int signal;
-	while (fds[0].revents && (signal = signals_next(worker->signal_fd)) != 0) {
+	while (polls->at[POLL_SIGNAL].revents && (signal = signals_next(worker->signal_fd)) != 0) {
 		answer_signal(worker, signal);
 	}
-	if (fds[1].revents & POLLIN) {
-		wakeup_clear(worker->wake_fd);
-	}
-	if (fds[2].revents & POLLERR) {
-		guardian_revive(children_guardian(worker->children));
-	}
-	if (fds[3].revents) {
+	if (polls->at[CHILDREN_POLLS].revents) {
 		read_connection(worker);
 	}
 }
@@ -816,12 +802,7 @@ static void worker_close(struct remote_worker *worker) {
 	nested_close(worker->nested);
 	auto_slots_free(worker->auto_slots);
 	free(worker->batches);
-	if (worker->children) {
-		if (worker->ending) {
-			children_kill_orphans(worker->children);
-		}
-		children_destroy(worker->children);
-	}
+	children_destroy(worker->children, /* kills_orphans */ worker->ending);
 	free(worker->env);
 	buf_fini(&worker->base);
 	free(worker->polls.at);

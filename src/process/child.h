@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/io.h"
 #include "job/job.h"
 #include "process/context.h"
 #include "process/guardian.h"
@@ -48,8 +49,16 @@ uint64_t term_seq_length(const struct term_seq *seq);
 // children are killed. The caller owns the table.
 struct children *children_create(const struct term_seq *seq, struct context *context, int wake_fd);
 
-// Frees the table, when no child_run() is running any more. Waits for the end of the guardian, if one was started.
-void children_destroy(struct children *children);
+// Frees the table, which may be NULL, when no child_run() is running any more. Waits for the end of the guardian, if one was started. With
+// `kills_orphans`, as an interrupted run needs it, calls children_kill_orphans() first.
+void children_destroy(struct children *children, bool kills_orphans);
+
+// The event loop of the process polls these descriptors: children_begin_polls() empties the list, and adds `signal_fd` (signals_open()), `wake_fd` and
+// guardian_fd(), in this order; the loop adds others behind them. children_poll() waits by poll(2) until `until` (now_ns() time), clears the wake-up,
+// and starts the guardian again if it has died.
+enum { POLL_SIGNAL, POLL_WAKE, POLL_GUARDIAN, CHILDREN_POLLS };
+void children_begin_polls(struct children *children, struct polls *polls, int signal_fd);
+void children_poll(struct children *children, struct polls *polls, uint64_t until);
 
 // Return the guardian of the children, and the struct that holds children back until there is memory (process/memory.h); both borrowed.
 struct guardian *children_guardian(struct children *children);

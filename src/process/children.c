@@ -146,7 +146,13 @@ void children_start_guardian(struct children *children) {
 	}
 }
 
-void children_destroy(struct children *children) {
+void children_destroy(struct children *children, bool kills_orphans) {
+	if (!children) {
+		return;
+	}
+	if (kills_orphans) {
+		children_kill_orphans(children);
+	}
 	verify(list_is_empty(&children->list));
 	diag_set_on_die(NULL);
 	atomic_store_release(&last_table, NULL);
@@ -158,6 +164,24 @@ void children_destroy(struct children *children) {
 	cond_fini(&children->started);
 	mutex_fini(&children->lock);
 	free(children);
+}
+
+void children_begin_polls(struct children *children, struct polls *polls, int signal_fd) {
+	polls->n = 0;
+	polls_add(polls, signal_fd, POLLIN);
+	polls_add(polls, children->wake_fd, POLLIN);
+	polls_add(polls, guardian_fd(&children->guardian), 0);
+}
+
+void children_poll(struct children *children, struct polls *polls, uint64_t until) {
+	int ready = poll(polls->at, (nfds_t)polls->n, poll_ms(until));
+	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
+	if (polls->at[POLL_WAKE].revents & POLLIN) {
+		wakeup_clear(children->wake_fd);
+	}
+	if (polls->at[POLL_GUARDIAN].revents & POLLERR) {
+		guardian_revive(&children->guardian);
+	}
 }
 
 void children_kill_unlocked(void) {

@@ -22,7 +22,6 @@
 #include "sharing/nested.h"
 #include "slots/protocol.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -31,15 +30,12 @@ enum { LAST_JOB_MS = 100 }; // after a signal, the pause between two checks whet
 
 // ---- the loop ----
 
-// Indexes in polls.at of the descriptors that the loop always polls (JOBSERVER_POLLS of the jobserver). Behind these come inputs and sockets.
-enum { POLL_SIGNAL, POLL_WAKE, POLL_GUARDIAN, POLL_LEASES, POLL_JOBSERVER };
+// Indexes in polls.at of further descriptors that the loop always polls (JOBSERVER_POLLS of the jobserver). Behind these come inputs and sockets.
+enum { POLL_LEASES = CHILDREN_POLLS, POLL_JOBSERVER };
 
-// Waits for signals, wake-ups, inputs and requests, and starts the guardian again if it has died. `timeout_ms` as for poll().
-static void loop_poll(struct run *run, struct polls *polls, int timeout_ms) {
-	polls->n = 0;
-	polls_add(polls, run->signal_fd, POLLIN);
-	polls_add(polls, run->wake_fd, POLLIN);
-	polls_add(polls, guardian_fd(children_guardian(run->children)), 0);
+// Waits until `until` for signals, wake-ups, inputs and requests.
+static void loop_poll(struct run *run, struct polls *polls, uint64_t until) {
+	children_begin_polls(run->children, polls, run->signal_fd);
 	polls_add(polls, run->leases ? leases_fd(run->leases) : -1, POLLIN);
 	for (unsigned i = 0; i < JOBSERVER_POLLS; ++i) {
 		polls_add(polls, jobserver_slots_fd(run->jobserver, i), POLLIN);
@@ -47,14 +43,7 @@ static void loop_poll(struct run *run, struct polls *polls, int timeout_ms) {
 	feeds_add_polls(run, polls);
 	nested_add_polls(run->nested, polls);
 	control_add_polls(run->control, polls);
-	int ready = poll(polls->at, (nfds_t)polls->n, timeout_ms);
-	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
-	if (ready > 0 && (polls->at[POLL_WAKE].revents & POLLIN)) {
-		wakeup_clear(run->wake_fd);
-	}
-	if (ready > 0 && (polls->at[POLL_GUARDIAN].revents & POLLERR)) {
-		guardian_revive(children_guardian(run->children));
-	}
+	children_poll(run->children, polls, until);
 }
 
 void run_note_slots(void *arg, unsigned slots, const char *why) {
@@ -107,7 +96,7 @@ static void run_loop(struct run *run) {
 		hosts_report_slots(run->hosts, run_note_slots, run);
 		next = time_earlier(next, status_display_tick(run, now_ns()));
 		next = run->leases ? time_earlier(next, leases_due(run->leases)) : next;
-		loop_poll(run, &polls, again ? 0 : poll_ms(next));
+		loop_poll(run, &polls, again ? 0 : next);
 		if (run->leases) {
 			apply_lease_changes(run);
 		}

@@ -309,12 +309,7 @@ static void end_children(struct run *run) {
 	hosts_close(run->hosts);
 	leases_close(run->leases);
 	nested_close(run->nested);
-	if (run->children) {
-		if (run->phase >= RUN_ENDING) {
-			children_kill_orphans(run->children);
-		}
-		children_destroy(run->children);
-	}
+	children_destroy(run->children, /* kills_orphans */ run->phase >= RUN_ENDING);
 	if (run->trace && event_log_close(run->trace, NULL) != 0 && !atomic_exchange(&run->trouble, true)) {
 		diag_error("cannot write '%s': %s", text_shows(run->options->trace_service), strerror(errno));
 	}

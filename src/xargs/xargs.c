@@ -618,34 +618,21 @@ static void answer_signal(struct xargs_run *run, int signal) {
 	}
 }
 
-static void loop_poll(struct xargs_run *run, int timeout_ms) {
-	struct pollfd fds[] = {
-		{.fd = run->signal_fd, .events = POLLIN},
-		{.fd = run->wake_fd, .events = POLLIN},
-		{.fd = guardian_fd(children_guardian(run->children)), .events = 0},
-	};
-	int ready = poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms);
-	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
-	if (ready > 0 && (fds[1].revents & POLLIN)) {
-		wakeup_clear(run->wake_fd);
-	}
-	if (ready > 0 && (fds[2].revents & POLLERR)) {
-		guardian_revive(children_guardian(run->children));
-	}
-}
-
 static void loop(struct xargs_run *run) {
+	struct polls polls = {0};
 	go_on(run, NULL);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
 		// waits until the next step of ending the jobs, if that has begun, or the next check for orphans
 		uint64_t orphans = children_reap_orphans(run->children, run->signal_fd);
-		loop_poll(run, poll_ms(time_earlier(orphans, children_term_step(run->children, now_ns()))));
+		children_begin_polls(run->children, &polls, run->signal_fd);
+		children_poll(run->children, &polls, time_earlier(orphans, children_term_step(run->children, now_ns())));
 		int signal;
 		while ((signal = signals_next(run->signal_fd)) != 0) {
 			answer_signal(run, signal);
 		}
 	}
+	free(polls.at);
 }
 
 // ---- opening and closing a run ----
@@ -691,12 +678,7 @@ static void xargs_close(struct xargs_run *run) {
 		}
 		pool_destroy(run->pool);
 	}
-	if (run->children) {
-		if (run->signal) {
-			children_kill_orphans(run->children);
-		}
-		children_destroy(run->children);
-	}
+	children_destroy(run->children, /* kills_orphans */ run->signal);
 	close_input(&run->input);
 }
 

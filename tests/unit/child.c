@@ -108,7 +108,7 @@ static void world_open(struct world *world) {
 
 static void world_close(struct world *world) {
 	spawn_stack_destroy(world->stack_top);
-	children_destroy(world->children);
+	children_destroy(world->children, /* kills_orphans */ false);
 	context_unref(world->context);
 	buf_fini(&world->out);
 	buf_fini(&world->err);

@@ -104,7 +104,7 @@ static const char *world_said(void) {
 }
 
 static void world_close(void) {
-	children_destroy(world.children);
+	children_destroy(world.children, /* kills_orphans */ false);
 	context_unref(world.context);
 	remove_tree(place);
 }

@@ -452,6 +452,30 @@ make_meeting() {
 	run_fairpar --launch 'bash refuses {}' true ::: 1 2 </dev/null
 }
 
+@test "a job that a machine refuses because its slots have become fewer runs there when one is free, and costs nothing" {
+	cat >fewer <<-'END'
+		read -r _ _ mark
+		printf '\n%s\nhello 2 2 0 0 1\nn\n' "$mark"
+		runs=0
+		while read -r name number size; do
+			case $name in
+			env) head -c $((size + 1)) >/dev/null ;;
+			run)
+				head -c $((size + 1)) >/dev/null
+				case $((++runs)) in
+				1) printf 'started %d 1 0\n' "$number" ;;
+				2) printf 'slots 1 5\nrefuse %d 1\nx\ndone 1 0 0 0 0 1 0 0 0 2\n\1\1\n' "$number" ;;
+				*) printf 'started %d 1 0\ndone %d 0 0 0 0 1 0 0 0 2\n\1\1\n' "$number" "$number" ;;
+				esac
+				;;
+			esac
+		done
+	END
+	run_fairpar --launch 'bash fewer {}' -j auto:1-2 --joblog joblog --tag true ::: 1 2 3 </dev/null
+	assert_eq "$stderr" ''
+	assert_eq "$(sed 1d joblog | wc -l)" 3
+}
+
 @test "a refusal gives no later step of the job a further attempt" {
 	cat >steps <<-'END'
 		read -r _ _ mark

@@ -286,3 +286,38 @@ talk() {
 		w.close()
 	EOF
 }
+
+@test "a worker with -j auto refuses jobs beyond its slots, and takes them when its slots are free" {
+	use_faults
+	mkdir -p root/proc/pressure root/proc/self
+	printf 'Cpus_allowed_list:\t0-1\n' >root/proc/self/status
+	cat >beyond.py <<-'EOF'
+		from line import *
+
+		def pressure(total):
+		    with open("root/new", "w") as file:
+		        file.write("full avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n" % total)
+		    os.rename("root/new", "root/proc/pressure/memory")
+
+		pressure(0)
+		w = Worker("-j", "auto:1-2")
+		assert w.greet()[:3] == ["hello", 2, 2]
+		w.run(1, "cat", has_input="")
+		w.run(2, "cat", has_input="")
+		assert {w.until("started")[1] for _ in (1, 2)} == {1, 2}
+		pressure(60000000) # a minute, of the second that passes at most between two looks
+		assert w.until("slots") == ["slots", 1, 5]
+		w.run(3, "true")
+		frame = w.read()
+		while frame[0] == "slots":
+		    frame = w.read()
+		assert frame == ["refuse", 3, b"all slots are taken"], frame
+		w.write(b"eof 1\neof 2\n")
+		assert {w.until("done")[1] for _ in (1, 2)} == {1, 2}
+		w.run(4, "true")
+		assert w.until("done")[1:3] == [4, 0]
+		w.close()
+	EOF
+	FAIRPAR_ROOT=$PWD/root run --separate-stderr python3 beyond.py
+	[[ $status -eq 0 ]] || fail "$output$stderr"
+}

@@ -282,7 +282,9 @@ unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin
 // Returns the number that host.slots is to become.
 static unsigned target_slots(const struct host *host) {
 	unsigned given = configured_slots(host->hosts, host->listed);
-	bool may_give = host->listed->cpus != host->login->cpus || given < host->offered; // the list has changed since the worker began
+	// if the list has changed since the worker began, it may even give more slots than the worker offers; but a worker with -j auto refuses these
+	bool adapts = options_jobs_auto(host->hosts->options) && host->login->cpus == 0;
+	bool may_give = (host->listed->cpus != host->login->cpus && !adapts) || given < host->offered;
 	return host->is_removed || host->offered == 0 ? 0 : (unsigned)u64_minus(given > 0 && may_give ? given : host->offered, host->stuck);
 }
 

@@ -271,6 +271,12 @@ static void count_job(struct remote_worker *worker, struct remote_job *job) {
 	note_full(worker);
 }
 
+// Whether the job takes more slots than there are. The number of -j auto may just have become less; any other number the dispatcher itself keeps to,
+// and its list of machines may give this worker another one by now. A job that is alone is never refused, or it would never run. With the lock.
+static bool is_beyond(const struct remote_worker *worker, const struct remote_job *job) {
+	return worker->auto_slots && worker->taken > job->payload.width && worker->taken > auto_slots_number(worker->auto_slots);
+}
+
 // ---- a job, on its thread ----
 
 // Sends output, as much as there is room for. Drops it if the connection is broken, or if the worker ends and there is no room.
@@ -516,14 +522,16 @@ static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_
 	job->talk.sender = job;
 	file_talk_init(&job->talk);
 	bool is_late = now_ns() >= worker->last_minute, is_ending = worker->ending || (worker->end->is_released && !job->has_files);
-	// a conversation about files is taken even while no job is taken, because earlier jobs need their files. The number of jobs is not checked: the
-	// dispatcher limits it, and its list of machines may give this worker another number of slots by now
+	// a conversation about files is taken even while no job is taken, because earlier jobs need their files
 	const char *fault = NULL, *why = is_ending ? "the worker is ending" : job->has_files ? NULL
 		: is_late ? "the worker's time is nearly over" : worker->is_braked ? "the worker starts no jobs for now" : NULL;
 	if (!why && !job->has_files && payload_read(&job->payload, bytes, n, &fault) != 0) {
 		why = fault;
 	}
 	count_job(worker, job);
+	if (!why && !job->has_files && is_beyond(worker, job)) {
+		why = "all slots are taken";
+	}
 	if (!why && (!has_thread(worker) || (job->payload.has_input && (job->input_fd = wakeup_open()) < 0))) {
 		worker->next_gate_check = now_ns() + NS_PER_S;
 		set_brake(worker, "the worker has no free thread or descriptor for a job");

@@ -44,7 +44,8 @@ static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job
 	gone.is_unsent = true;
 	end->refused = end->channel.heard;
 	channel_remove_job(&end->channel, job);
-	if (!end->is_braked) { // without a `brake` frame, the same job would be sent to this worker again at once, and refused again
+	// the slots may have become fewer while the job was on its way; else, without a `brake` frame, the job would be sent there and refused again
+	if (!end->is_braked && gone.number > end->sent) {
 		leave(end, frame->payload);
 	}
 	end->calls.lost(end->arg, &gone);
@@ -132,6 +133,7 @@ static const char *on_slots(struct dispatcher_end *end, uint64_t slots, uint64_t
 	if (slots == 0 || ++end->changes > most) {
 		return slots == 0 ? "the worker says that it has no slots" : "the worker changes its number of slots too often";
 	}
+	end->sent = end->channel.last;
 	end->calls.slots(end->arg, slots, reason);
 	return NULL;
 }

@@ -19,7 +19,7 @@ struct dispatcher_calls {
 	// Output of stream 1 or 2. The owner calls channel_acknowledge() when it has passed the bytes on.
 	void (*output)(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n);
 	void (*done)(void *arg, const struct channel_job *job, const struct job_end *end); // `job` is a copy here and in lost()
-	// The worker takes no further job: it said `bye`, or refused a job but had sent no `brake` frame. Running jobs go on. Called once, before lost().
+	// The worker takes no further job: it said `bye`, or refused a job without a `brake` or `slots` frame that explains it. Running jobs go on. Called once, before lost().
 	void (*bye)(void *arg, const char *why);
 	// The worker takes no jobs for now, because of `why`, while `jobs` jobs run there; or, if `why` is NULL, the worker takes jobs again. The call
 	// with NULL comes at least a second after the worker's last refusal.
@@ -50,7 +50,8 @@ struct dispatcher_end {
 	uint64_t suspended;       // since when the connection is suspended; valid only while channel.is_suspended
 	bool is_braked;           // the last `brake` frame said that the worker takes no jobs
 	uint64_t changes;         // how many `slots` frames have come
-	bool is_leaving;          // the worker takes no more jobs: one end said bye, or the worker refused a job while is_braked was not set
+	uint64_t sent;            // the number of the last job that was sent before the last `slots` frame came; 0: none
+	bool is_leaving;          // the worker takes no more jobs: one end said bye, or the worker refused a job although it had no reason (on_refuse())
 	uint64_t refused, goes;   // when the worker last refused a job; when calls.braked() is to say that the worker takes jobs again, or UINT64_MAX
 	uint64_t idle_until;      // when the connection is given up because the worker is leaving and has no job, else UINT64_MAX
 	bool program_requested, program_installed; // the script at the other end has requested a program; it has installed the program

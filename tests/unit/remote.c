@@ -201,6 +201,19 @@ static void test_slots(void) {
 	dispatcher_end_free(host);
 }
 
+static void test_beyond(void) {
+	// a job that was sent before the worker had fewer slots may be refused; a later one may not
+	struct dispatcher_end *host = make_host();
+	static const char fewer[] = "slots 1 5\nrefuse 2 2\nno\n", late[] = "refuse 3 2\nno\n";
+	check(channel_receive(&host->channel, fewer, strlen(fewer), 2 * S) == 0);
+	check_string(buf_str(&heard), "slots1:;lost2:unsent;");
+	dispatcher_end_begin(host, 3, "z", 1);
+	buf_reset(&heard);
+	check(channel_receive(&host->channel, late, strlen(late), 2 * S) == 0);
+	check_string(buf_str(&heard), "bye0:no;lost3:unsent;");
+	dispatcher_end_free(host);
+}
+
 static void test_greeting(void) {
 	static const char *const greetings[] = {"fairpar-worker 1 " MARK "\n", "fairpar-worker 2 0123\n", "hello\n", "\n", "GET / HTTP/1.0\r\n"};
 	for (size_t i = 0; i < sizeof(greetings) / sizeof(greetings[0]); ++i) {
@@ -571,6 +584,7 @@ int main(int argc, char *argv[]) {
 		TEST("what comes may be cut anywhere", test_cut),
 		TEST("what the other end may not send breaks the line, and each job is lost once", test_hostile),
 		TEST("a worker may change its number of slots as often as it samples its jobs", test_slots),
+		TEST("a worker whose slots have become fewer may refuse the jobs that were on their way", test_beyond),
 		TEST("who is no worker, no dispatcher, or of another version is found out at once", test_greeting),
 		TEST("what a worker says before it is greeted follows its greeting", test_before_the_greeting),
 		TEST("no more output is taken than there is room for", test_windows),

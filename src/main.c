@@ -19,14 +19,14 @@
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c: the library in the shell that clones it)
 //   remote/      channel_send()     the protocol of the connection to a worker on another machine, without its reads and writes: frames (frames.def);
 //                                   sshlogin.c: the machines, and the command that starts a worker there. To add a launcher for machines that share
-//                                   this machine's files and environment (SSHLOGIN_LAUNCH), write a file like slurm.c, which makes the command, and
-//                                   call it in cli/option_hosts.c for an option of its own (options.def). For machines with files of their own,
-//                                   follow SSHLOGIN_SSH in remote/ and hosts/
+//                                   this machine's files (SSHLOGIN_LAUNCH; directory and environment are sent), write a file like slurm.c that makes
+//                                   the command, and follow OPT_LAUNCH and opt_launch in cli/: sshlogins_add_launch() gets the command. For machines
+//                                   with files of their own, follow SSHLOGIN_SSH in remote/ and hosts/
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   a run in words: statistics, summary, status line, --explain
-//   draw/        html_draw()        the files that are made from a whole log (--report, --trace): the page, the timeline, Chrome's trace. To add a
-//                                   format, write a file here, choose it in record/pictures.c, and allow it in cli/ (option_special.c, options.def)
+//   draw/        html_draw()        the files made from a whole log (--report, --trace): the page, the timeline, Chrome's trace. To add a format,
+//                                   write a file here, call it in record/pictures.c, and follow OPT_TRACE and ->trace in cli/ (OPT_REPORT: FILE.html)
 //   manifest/    manifest_load()    turns a YAML file, by the table of its keys (keys.def), into typed batches, or reports all mistakes in it
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
 //   hosts/       hosts_request_place()      hosts.c: the machines of a run; host.c: a machine and its connection; host_attempt.c: a command there
@@ -62,10 +62,10 @@
 //   exec/        work_item          a job on its worker:
 //     submission.c        items, numbered and submitted together
 //     job_run.c           the life of a job: run, retry, end
-//     attempt.c           one attempt: what it must have first (a machine, memory), its command, environment and child. To add a need of jobs that
-//                         is counted, follow memory (grep WHY_MEMORY, which is why a job waits): declare the need in manifest/ and state/job_spec.h,
-//                         count in state/ what jobs take, claim the need here between worker_wait_begin() and worker_wait_end(); for jobs
-//                         on other machines, their worker claims it (remote/payload.c, modes/worker.c)
+//     attempt.c           one attempt: what it must have first (a machine, memory), its command, environment, child. To add a counted need of jobs,
+//                         follow memory (grep WHY_MEMORY, memory_claim, memory_wake): declare it in manifest/, cli/, state/ (job_spec.c, batch.c);
+//                         count as process/memory.c does; claim here between worker_wait_begin() and worker_wait_end(): its batch waits, others
+//                         pass. For jobs elsewhere hosts/host_places.c claims it; or, in a slot, their worker (hosts/hosts.c, remote/, modes/)
 //     loan.c              lends slots to the fairpars in jobs: each loan is an item in the batch of the job
 //     job_output.c        where a job's output goes: to the spool, to files, or as items to another batch (submission.c)
 //     created_files.c     the files that jobs create (`creates`); the files of failed jobs are removed

@@ -32,8 +32,10 @@ setup() {
 @test "0/HOST has no slots but those that --jobs says by a number, as in GNU parallel" {
 	run_fairpar --ssh "$ssh" -S 0/a,1/b --plus echo {sshlogin} ::: 1 2
 	assert_lines b b
-	run_fairpar 255 --ssh "$ssh" -S 0/a -j50% touch ran ::: a
-	assert_contains "$stderr" "no machine of --sshlogin has a slot"
+	for jobs in 50% auto; do
+		run_fairpar 255 --ssh "$ssh" -S 0/a "-j$jobs" touch ran ::: a
+		assert_contains "$stderr" "no machine of --sshlogin has a slot"
+	done
 	for jobs in 2 +2 0; do
 		run_fairpar --ssh "$ssh" -S 0/a "-j$jobs" --plus echo {sshlogin} ::: 1 2
 		assert_lines a a

@@ -239,7 +239,7 @@ static void add_zsh_value(struct buf *spec, const struct option_info *option) {
 	}
 }
 
-// Appends the specification of one spelling, for zsh: "-j+[text]:N:_files", "--jobs=[text]:N:_files".
+// Appends the specification of one spelling, for zsh: "*-j+[text]:N:_files", "*--jobs=[text]:N:_files".
 static void add_zsh_spec(struct buf *text, const struct option_info *option, const char *spelling, size_t len) {
 	FP_CLEANUP(buf_fini) struct buf spec = BUF_INIT;
 	buf_printf(&spec, "*%.*s", (int)len, spelling);

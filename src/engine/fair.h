@@ -92,7 +92,7 @@ struct fair_tier {
 	uint64_t neligible;       // how many of its queues can be picked
 	struct fair_heap heaps[HEAPS];
 	uint64_t clock;           // the tier's own virtual time, which comments in fair.c call V
-	uint64_t rem;             // remainder of the last division of the clock, added before the next division
+	uint64_t rem;             // remainder of the division by which the clock advanced last; added before the next one
 	uint64_t wanting;         // sum of the weights of the queues that want a turn
 	uint64_t greatest;        // the greatest virtual time that a queue of the tier has had so far
 	uint64_t served;          // number of the last pick of one of its queues

@@ -57,7 +57,7 @@ struct feed {
 	bool is_data;                  // the feed moves the data of run->blocks; false: it moves items
 	struct input *input;           // where the items come from; NULL: from the list of `node`
 	struct dag_node *node;         // the node of a manifest that the feed is for, or NULL
-	struct outlet own;             // the outlet of the feed's batch; with --batch-by, of the batch "default",
+	struct outlet own;             // the outlet of the feed's batch; with --batch-by, of --batch or "default",
 	                               // whose queue is held open until the input has ended, because a pool without an open queue ends
 	bool by_key;                   // --batch-by names the batch of each record
 	bool waiting;                  // the feed waits until its input's descriptor is readable

@@ -77,7 +77,7 @@ struct event_layout {
 	size_t n;
 };
 
-// For rows of type NAME: the arrays that a row may give in NAMES(). Each has the names of the numbers from 0 on.
+// The arrays that rows of type NAME give in NAMES(), beside outcome_names. Each has the names of the numbers from 0 on.
 extern const char *const event_roles[ROLE_LISTING + 1], *const event_sources[FROM_BACKFILL + 1], *const event_whys[NO_WHY],
 	*const event_nexts[NEXT_STEP + 1], *const event_fairness[2], *const event_streams[3];
 

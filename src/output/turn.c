@@ -1,7 +1,7 @@
 // The turn to write: which worker has the turn, for how long, and what this worker writes; and the thread that waits for a slow reader.
 //
-// A worker that has the turn also writes the output of other jobs, but never blocks on a reader and writes no more than its quota.
-// Then the flusher goes on: a thread that is started when it is first needed.
+// A worker that has the turn also writes the output of other jobs, but no more than its quota, and does not wait for the reader. When a write would
+// block, or the quota is used up, the flusher goes on: a thread that is started when it is first needed. (If it cannot be started, the worker waits.)
 
 #include "output/internal.h"
 

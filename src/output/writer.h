@@ -5,8 +5,9 @@
 // reordered (docs/design.md, "What is promised").
 //
 // One thread at a time has the turn to write. A worker that finds the turn taken leaves its output in a queue and goes on with
-// its next job. A worker that has the turn never blocks on a pipe or a socket: output that these do not take at once, and long
-// outputs, are left to a thread that is started when it is first needed. So a slow reader holds up no slot.
+// its next job. A worker that writes what is held does not wait for a pipe or a socket: output that these do not take at once, and long
+// outputs, are left to a thread that is started when it is first needed. So a slow reader holds up no slot, but that of a job whose output goes
+// straight to the reader.
 //
 // Held output lies in memory up to `spool_mem`, then in one unlinked file in `spool_dir`. When that file cannot be
 // opened or written:

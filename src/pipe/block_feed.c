@@ -1,8 +1,8 @@
 // Reads the data of --pipe and --pipe-part: cut into blocks, each the standard input of a job; or all of the data for each job (--tee).
 //
 // Bytes of a stream come into a buffer, where the ends of blocks are looked for; a block takes that buffer over as it is. (Measured with
-// 1 MiB blocks from a pipe: no more CPU than splice(2) into a file in memory.) A large regular file as stdin is not copied at all: its
-// blocks are parts of the file, as with --pipe-part, but end where --pipe ends blocks. (Measured with jobs that only read: 0.6 of the CPU time.)
+// 1 MiB blocks from a pipe: no more CPU than splice(2) into a file in memory.) A large regular file as stdin is not copied, unless an option changes
+// or counts records: its blocks are parts of the file, as with --pipe-part, but end where --pipe ends blocks. (0.6 of the CPU time was measured.)
 //
 // The number of blocks is limited (blocks.most): at the limit the reader waits, and so does the program that writes the data.
 

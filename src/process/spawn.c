@@ -121,8 +121,8 @@ UNCHECKED static int fail(struct exchange *x, enum spawn_step step, int error) {
 
 // Gives the child its own process group. A signal that fairpar's group got before is for fairpar to answer, not for the child. If a stop is
 // pending, the child would stop before it executes, with its parent asleep, and for ever, as a later SIGCONT to fairpar's group does not
-// reach the child: so the child sends itself a SIGCONT, which discards the stop (POSIX, 2.4.1). The other signals are blocked and pending,
-// and are discarded here: else the job would die of INT, say, as if by itself, and would not count as cut off by the end of the run.
+// reach the child: so the child sends itself a SIGCONT, which discards the stop (POSIX, 2.4.1). Other signals that are pending, and would
+// end the child, are discarded here, too: else the job would die of INT, say, as if by itself, and would not count as cut off by the end of the run.
 UNCHECKED static int child_group(struct exchange *x) {
 	if (!x->config->own_group) {
 		return 0;

@@ -90,7 +90,8 @@ static bool login_is_wanted(const struct sshlogin *login, const struct buf *want
 // Whether the machine has a slot: 0/HOST has none if --jobs counts by CPUs.
 static bool login_has_slots(const struct sshlogin *login, const char *jobs) {
 	double percent;
-	bool is_of_cpus = !jobs || *jobs == '-' || parse_percent(jobs, &percent) == 0 || (*jobs == '+' && strspn(jobs + 1, "0") == strlen(jobs + 1));
+	bool is_of_cpus = !jobs || *jobs == '-' || parse_percent(jobs, &percent) == 0 || (*jobs == '+' && strspn(jobs + 1, "0") == strlen(jobs + 1)) ||
+	                  strncmp(jobs, "auto", 4) == 0;
 	return !login->has_no_cpus || !is_of_cpus;
 }
 
@@ -501,7 +502,7 @@ static void add_remote(struct buf *text, const struct sshlogin_worker *worker, c
 	buf_addc(text, '\'');
 }
 
-// Appends the words of the ssh command. A command with characters other than PLAIN is run by sh, as in GNU parallel: `ssh -i ~/.ssh/key`.
+// Appends the words of the ssh command. As in GNU parallel, sh runs a command with other characters than PLAIN, '=' and blanks: `ssh -i ~/.ssh/key`.
 static void add_ssh(struct buf *words, const char *command) {
 	size_t len = strlen(command);
 	if (strspn(command, PLAIN "= ") != len) {

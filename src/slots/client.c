@@ -463,7 +463,7 @@ struct client_event client_next(struct client *client) {
 			fd_close(&client->fd);
 			client->said.contended = false; // until the next server says otherwise
 			client->said.spare_limit = UINT_MAX;
-			// a client that may start a server need not wait here for somebody else to do so
+			// a client that may start a server does not block here; another client blocks until it has reached a server, or fails
 			return seek(client, client->config.starts ? search(client) : reach_server(client));
 		}
 		if (client->in.len == before) {

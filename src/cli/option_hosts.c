@@ -336,7 +336,7 @@ int options_resolve_hosts(struct options *o) {
 		return option_fail(OPT_LOAD, "must be a number with --sshlogin, not a file, which other machines cannot read: '%s'", text_shows(o->load));
 	}
 	if (sshlogin_jobs(&hosts->logins[0], o->jobs, text) != 0) {
-		return option_fail(OPT_JOBS, "is N, +N, -N or N%% with --sshlogin, not '%s'", text_shows(o->jobs));
+		return option_fail(OPT_JOBS, "is N, +N, -N, N%% or auto with --sshlogin, not '%s'", text_shows(o->jobs));
 	}
 	return 0;
 }

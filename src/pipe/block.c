@@ -33,9 +33,7 @@ struct block *block_new(struct blocks *blocks) {
 
 void block_free(struct block *block) {
 	struct blocks *blocks = block->blocks;
-	if (block->consumer) {
-		consumer_leave(block->consumer);
-	}
+	consumer_free(block->consumer);
 	mutex_lock(&blocks->lock);
 	list_remove(&block->link);
 	--blocks->n;

@@ -61,7 +61,7 @@ struct block {
 	struct blocks *blocks;
 	int fd;                  // for --cat: the file whose name the job gets; or -1
 	struct file_part *part;  // the file that has the data behind the header, or NULL
-	struct consumer *consumer; // for --round-robin and --tee: gives the job the data as it comes; or NULL
+	struct consumer *consumer; // for --round-robin and --tee: gives the job the data as it comes; owned, or NULL
 	const char *path;        // for --tee with a file: its path, which each attempt opens; or NULL
 	const char *head;        // the header, borrowed
 	size_t head_len;
@@ -124,7 +124,6 @@ struct portion; // some bytes of the data, with counted references
 // A job that gets data from a dealer.
 struct consumer {
 	struct list link;     // in dealer->consumers until consumer_leave(); guarded by the dealer's lock
-	struct consumer *older; // the consumer that was added before this one: only the event loop uses this list
 	struct dealer *dealer;
 	struct stdin_writer stdin_writer; // writes the job's data into its pipe
 	// used only by the worker of the job
@@ -135,10 +134,9 @@ struct consumer {
 	// guarded by the dealer's lock
 	struct portion *next; // the portion that waits to be written, or NULL
 	bool waiting;         // the worker sleeps until stdin_writer.more_fd wakes it
-	bool gone;            // consumer_leave() was called
 };
 
-// Makes a dealer. The caller frees the dealer and all its consumers with dealer_destroy() when no job runs any more.
+// Makes a dealer. The caller frees it with dealer_destroy() when all its consumers were freed.
 struct dealer *dealer_create(const struct pipe_config *config);
 void dealer_destroy(struct dealer *dealer);
 
@@ -148,12 +146,12 @@ void portion_unref(struct portion *portion); // NULL-safe
 
 // From the event loop:
 
-// Adds a consumer for a job, with its first portion or NULL, and returns the consumer. The dealer owns both. Returns NULL with errno
-// if the call fails: then the caller still owns the portion.
+// Adds a consumer for a job, with its first portion or NULL, which the dealer owns from then on. Returns the consumer, which consumer_free()
+// frees; or NULL with errno if the call fails: then the caller still owns the portion.
 struct consumer *dealer_add(struct dealer *dealer, struct portion *portion);
 
-// Returns how many of the jobs that were added have not stopped reading.
-unsigned dealer_readers(struct dealer *dealer);
+// True if one of the jobs that were added has not stopped reading.
+bool dealer_has_readers(struct dealer *dealer);
 
 enum deal {
 	DEAL_OK,     // the portion was dealt out: the dealer owns it now
@@ -182,6 +180,7 @@ void dealer_end(struct dealer *dealer);
 // To be called when the consumer's job has stopped reading, has ended or will never start: its portions that are still whole go to
 // other jobs. Idempotent; not to be called while the job's worker writes.
 void consumer_leave(struct consumer *consumer);
+void consumer_free(struct consumer *consumer); // consumer_leave(), and frees `consumer`, which may be NULL
 
 // ---- block_feed.c ----
 

@@ -39,7 +39,7 @@ struct blockfeed {
 	struct dealer *dealer;   // for --round-robin, and for --tee with a stream; or NULL
 	struct portion *undealt; // the portion to be dealt out next, or NULL
 	unsigned started, most_jobs; // for --round-robin: how many jobs have begun, and how many may begin
-	struct consumer **consumers; // for --tee: consumers[N - 1] is the consumer of job N
+	struct consumer **consumers; // for --tee: consumers[N - 1] is the consumer of job N until the job has a block, which owns it from then on
 	uint64_t nconsumers;
 	bool flowing;            // for --tee: all jobs are queued (blockfeed_begin())
 	struct header_rule *fronts[2]; // how the data, or each file, begins: [0] a line that is in no block, [1] the header; or NULL
@@ -455,7 +455,7 @@ static enum data_status robin_step(struct blockfeed *feed, struct block **ret_bl
 	if (left == DEAL_FULL) {
 		return DATA_FULL;
 	}
-	if (left == DEAL_NOBODY && feed->started == feed->most_jobs && dealer_readers(feed->dealer) == 0) {
+	if (left == DEAL_NOBODY && feed->started == feed->most_jobs && !dealer_has_readers(feed->dealer)) {
 		return stop_reading(feed); // no job reads any more, and no other job will be started
 	}
 	if (feed->done && (!feed->undealt || feed->left_is_lost)) {
@@ -534,7 +534,7 @@ static enum data_status tee_step(struct blockfeed *feed) {
 	if (!feed->flowing) {
 		return DATA_FULL;
 	}
-	if (feed->done || !feed->dealer || dealer_readers(feed->dealer) == 0) {
+	if (feed->done || !feed->dealer || !dealer_has_readers(feed->dealer)) {
 		blockfeed_stop(feed);
 		return DATA_END;
 	}
@@ -544,8 +544,12 @@ static enum data_status tee_step(struct blockfeed *feed) {
 
 struct block *blockfeed_block(struct blockfeed *feed, uint64_t job) {
 	struct block *block = block_new(&feed->blocks);
-	block->consumer = feed->dealer ? feed->consumers[job - 1] : NULL;
-	block->path = feed->dealer ? NULL : feed->config.options->tee_file;
+	if (feed->dealer) {
+		block->consumer = feed->consumers[job - 1];
+		feed->consumers[job - 1] = NULL;
+	} else {
+		block->path = feed->config.options->tee_file;
+	}
 	return block;
 }
 
@@ -685,6 +689,9 @@ void blockfeed_close(struct blockfeed *feed) {
 	}
 	mutex_fini(&feed->blocks.lock);
 	portion_unref(feed->undealt);
+	for (uint64_t i = 0; i < feed->nconsumers; ++i) {
+		consumer_free(feed->consumers[i]);
+	}
 	if (feed->dealer) {
 		dealer_destroy(feed->dealer);
 	}

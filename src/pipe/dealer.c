@@ -30,11 +30,9 @@ struct portion {
 
 struct dealer {
 	const struct pipe_config *config;
-	struct consumer *newest;  // the list of all consumers, which only the event loop uses
 	mutex lock;           // guards the members below
 	struct list consumers; // the consumers whose jobs still read; first the consumer that has waited longest for a portion
-	unsigned readers;
-	bool room_wanted;          // the event loop has a portion that there was no room for
+	bool room_wanted;     // the event loop has a portion that there was no room for
 	bool due;             // a worker sleeps although a small portion waits for it
 	bool ended;
 	struct portion **left; // whole portions of jobs that stopped reading: they go to other jobs
@@ -50,12 +48,6 @@ struct dealer *dealer_create(const struct pipe_config *config) {
 }
 
 void dealer_destroy(struct dealer *dealer) {
-	for (struct consumer *consumer = dealer->newest, *older; consumer; consumer = older) {
-		older = consumer->older;
-		consumer_leave(consumer);
-		close(consumer->stdin_writer.more_fd);
-		free(consumer);
-	}
 	for (size_t i = 0; i < dealer->nleft; ++i) {
 		portion_unref(dealer->left[i]);
 	}
@@ -102,17 +94,14 @@ struct consumer *dealer_add(struct dealer *dealer, struct portion *portion) {
 	consumer->dealer = dealer;
 	consumer->next = portion;
 	consumer->stdin_writer = (struct stdin_writer){.writable = write_portion, .closed = stdin_closed, .arg = consumer, .more_fd = fd};
-	consumer->older = dealer->newest;
-	dealer->newest = consumer;
 	FP_HOLD(&dealer->lock);
 	list_push_back(&dealer->consumers, &consumer->link);
-	++dealer->readers;
 	return consumer;
 }
 
-unsigned dealer_readers(struct dealer *dealer) {
+bool dealer_has_readers(struct dealer *dealer) {
 	FP_HOLD(&dealer->lock);
-	return dealer->readers;
+	return !list_is_empty(&dealer->consumers);
 }
 
 // Returns true if no portion waits for the job, or `portion` can be added to the portion that waits.
@@ -162,7 +151,7 @@ static void add_portion(struct dealer *dealer, struct consumer *consumer, struct
 
 // As dealer_deal(), but is called with the lock held.
 static enum deal deal_locked(struct dealer *dealer, struct portion *portion, bool in_order) {
-	bool nobody = dealer->readers == 0;
+	bool nobody = list_is_empty(&dealer->consumers);
 	struct consumer *consumer = find_consumer(dealer, portion, in_order);
 	if (consumer) {
 		add_portion(dealer, consumer, portion);
@@ -193,7 +182,7 @@ void dealer_wake(struct dealer *dealer) {
 enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
 	bool room = true;
 	FP_HOLD(&dealer->lock);
-	unsigned readers = dealer->readers;
+	unsigned readers = (unsigned)list_length(&dealer->consumers);
 	list_for_each_entry(&dealer->consumers, struct consumer, consumer, link) {
 		room = room && !consumer->next;
 	}
@@ -220,13 +209,10 @@ enum deal dealer_deal_left(struct dealer *dealer) {
 }
 
 void dealer_end(struct dealer *dealer) {
-	mutex_lock(&dealer->lock);
-	bool ended = dealer->ended;
+	FP_HOLD(&dealer->lock);
 	dealer->ended = true;
-	mutex_unlock(&dealer->lock);
-	// waking does no harm to workers that do not wait: they no longer look at stdin_writer.more_fd
-	for (struct consumer *consumer = ended ? NULL : dealer->newest; consumer; consumer = consumer->older) {
-		wake(consumer);
+	list_for_each_entry(&dealer->consumers, struct consumer, consumer, link) {
+		wake(consumer); // does no harm to a worker that does not wait: it no longer looks at stdin_writer.more_fd
 	}
 }
 
@@ -294,11 +280,9 @@ void consumer_leave(struct consumer *consumer) {
 	struct dealer *dealer = consumer->dealer;
 	bool wakes = false;
 	mutex_lock(&dealer->lock);
-	if (!consumer->gone) {
-		consumer->gone = true;
+	if (!list_is_empty(&consumer->link)) { // else the job has left before
 		list_remove(&consumer->link);
-		--dealer->readers;
-		wakes = dealer->room_wanted || dealer->readers == 0;
+		wakes = dealer->room_wanted || list_is_empty(&dealer->consumers);
 		dealer->room_wanted = false;
 		wakes = leave_to_others(dealer, &consumer->mine, consumer->at) || wakes;
 		wakes = leave_to_others(dealer, &consumer->next, 0) || wakes;
@@ -306,5 +290,13 @@ void consumer_leave(struct consumer *consumer) {
 	mutex_unlock(&dealer->lock);
 	if (wakes) {
 		wakeup_post(dealer->config->wake_fd);
+	}
+}
+
+void consumer_free(struct consumer *consumer) {
+	if (consumer) {
+		consumer_leave(consumer);
+		close(consumer->stdin_writer.more_fd);
+		free(consumer);
 	}
 }

@@ -15,38 +15,31 @@ void machines_fini(struct machines *machines) {
 	*machines = (struct machines){0};
 }
 
-// Compares names by their numbers, as people read them: n2 comes before n10.
-static int compare_names(const char *a, const char *b) {
-	return a && b ? strverscmp(a, b) : (a != NULL) - (b != NULL);
+// Compares machines by the numbers in their names, as people read them: n2 comes before n10.
+static int compare_machines(const void *a, const void *b) {
+	const char *name = ((const struct machine_rows *)a)->name, *other = ((const struct machine_rows *)b)->name;
+	return name && other ? strverscmp(name, other) : (name != NULL) - (other != NULL);
 }
 
-// Returns the index of the machine, or the index where it would be; *ret_found: the machine is there.
-static size_t index_of(const struct machines *machines, const char *host, bool *ret_found) {
-	size_t low = 0, high = machines->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		bool is_before = compare_names(machines->machines[middle].name, host) < 0;
-		low = is_before ? middle + 1 : low;
-		high = is_before ? high : middle;
-	}
-	*ret_found = low < machines->n && compare_names(machines->machines[low].name, host) == 0;
-	return low;
+// Returns the machine of that name, or NULL.
+static struct machine_rows *find_named(const struct machines *machines, const char *host) {
+	const struct machine_rows key = {.name = (char *)host};
+	return machines->n > 0 ? bsearch(&key, machines->machines, machines->n, sizeof(key), compare_machines) : NULL;
 }
 
 struct machine_rows *machines_find(const struct machines *machines, const char *host) {
-	bool found;
-	size_t i = index_of(machines, host, &found);
-	return found ? &machines->machines[i] : machines->n > 0 ? &machines->machines[machines->n - 1] : NULL;
+	struct machine_rows *found = find_named(machines, host);
+	return found || machines->n == 0 ? found : &machines->machines[machines->n - 1];
 }
 
 void machines_enter(struct machines *machines, const char *host, unsigned nslots) {
-	bool found;
-	size_t i = index_of(machines, host, &found);
-	if (!found && machines->n < MACHINES_MAX) {
-		grow_array(&machines->machines, &machines->cap, machines->n + 1, sizeof(*machines->machines));
-		memmove(&machines->machines[i + 1], &machines->machines[i], (machines->n - i) * sizeof(*machines->machines));
-		machines->machines[i] = (struct machine_rows){.name = host ? xstrdup(host) : NULL};
-		++machines->n;
+	if (machines->n < MACHINES_MAX && !find_named(machines, host)) {
+		const struct machine_rows added = {.name = host ? xstrdup(host) : NULL};
+		struct machine_rows *at = NEW_ELEMENT(machines->machines, machines->n, machines->cap);
+		for (; at > machines->machines && compare_machines(&at[-1], &added) > 0; --at) {
+			*at = at[-1];
+		}
+		*at = added;
 	}
 	struct machine_rows *machine = machines_find(machines, host);
 	nslots = nslots < 1 ? 1 : nslots < MACHINES_ROWS ? nslots : MACHINES_ROWS;

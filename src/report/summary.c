@@ -23,16 +23,12 @@ static const uint64_t WORTH_A_HINT = 1000000000; // nanoseconds of slot-time
 #define GREEN "32"
 #define BOLD "1"
 #define DIM "2"
+#define PLAIN ""
 
+// Begins text of that style; does nothing for NULL.
 static void colour(struct buf *buf, const struct summary_form *form, const char *style) {
-	if (form->colour) {
+	if (form->colour && style) {
 		buf_printf(buf, "\033[%sm", style);
-	}
-}
-
-static void plain(struct buf *buf, const struct summary_form *form) {
-	if (form->colour) {
-		buf_adds(buf, "\033[m");
 	}
 }
 
@@ -40,40 +36,29 @@ FP_PRINTF(4, 5) static void add_coloured(struct buf *buf, const struct summary_f
                                          const char *format, ...) {
 	colour(buf, form, style);
 	BUF_ADD_ARGUMENTS(buf, format);
-	plain(buf, form);
+	colour(buf, form, style ? PLAIN : NULL);
 }
 
 // ---- the first line ----
-
-// Adds a count with a part of it in brackets: "2 failed (1 allowed to)".
-static void add_count(struct buf *buf, const struct summary_form *form, const char *style, const char *before, uint64_t n,
-                      const char *what, uint64_t part, const char *part_what) {
-	buf_adds(buf, before);
-	if (style && n > 0) {
-		add_coloured(buf, form, style, "%llu %s", ull(n), what);
-	} else {
-		buf_printf(buf, "%llu %s", ull(n), what);
-	}
-	if (part > 0) {
-		buf_printf(buf, " (%llu %s)", ull(part), part_what);
-	}
-}
 
 void summary_add_totals(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	const struct stats_batch *total = &stats->total;
 	uint64_t jobs = stats_jobs(total);
 	buf_printf(buf, "%llu %s%s in ", ull(jobs), stats->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
 	text_add_time(buf, stats_wall(stats));
-	add_count(buf, form, total->counts.failed > 0 ? NULL : GREEN, ": ", total->counts.ok, "ok", total->up_to_date, "up to date");
-	if (total->counts.failed > 0) {
-		add_count(buf, form, RED, ", ", total->counts.failed, "failed", total->allowed, "allowed to");
-	}
-	const struct { uint64_t n; const char *what; } others[] = {
-		{total->counts.cancelled, "cancelled"}, {total->counts.skipped, "skipped"}, {stats->run_end.resumed, "done before"},
+	const char *style = total->counts.ok > 0 && total->counts.failed == 0 ? GREEN : NULL;
+	const struct { uint64_t n; const char *what, *style; uint64_t part; const char *part_what; } counts[] = {
+		{total->counts.ok, "ok", style, total->up_to_date, "up to date"}, {total->counts.failed, "failed", RED, total->allowed, "allowed to"},
+		{total->counts.cancelled, "cancelled", NULL, 0, ""}, {total->counts.skipped, "skipped", NULL, 0, ""},
+		{stats->run_end.resumed, "done before", NULL, 0, ""},
 	};
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
-		if (others[i].n > 0) {
-			buf_printf(buf, ", %llu %s", ull(others[i].n), others[i].what);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
+		if (i == 0 || counts[i].n > 0) {
+			buf_adds(buf, i == 0 ? ": " : ", ");
+			add_coloured(buf, form, counts[i].style, "%llu %s", ull(counts[i].n), counts[i].what);
+		}
+		if (counts[i].part > 0) {
+			buf_printf(buf, " (%llu %s)", ull(counts[i].part), counts[i].part_what);
 		}
 	}
 	buf_adds(buf, stats->run_end.unread ? ", the rest of the input not read" : "");
@@ -83,7 +68,8 @@ void summary_add_totals(struct buf *buf, const struct run_stats *stats, const st
 		add_coloured(buf, form, YELLOW, "%s%s", name ? "SIG" : "a signal", name ? name : "");
 	}
 	if (stats->end == 0 && total->running > 0) {
-		add_count(buf, form, YELLOW, ", ", total->running, "running when the log ends", 0, "");
+		buf_adds(buf, ", ");
+		add_coloured(buf, form, YELLOW, "%llu running when the log ends", ull(total->running));
 	} else if (stats->end == 0) {
 		buf_adds(buf, ", and the log ends before the run");
 	}
@@ -207,7 +193,7 @@ static void add_table(struct buf *buf, const struct run_stats *stats, const stru
 		}
 		add_row(buf, &table, table.rows[row], form);
 		if (row == 0) {
-			plain(buf, form);
+			colour(buf, form, PLAIN);
 		}
 		buf_addc(buf, '\n');
 	}
@@ -230,7 +216,7 @@ static void add_slowest(struct buf *buf, const struct run_stats *stats, const st
 			buf_adds(buf, "  ");
 			colour(buf, form, DIM);
 			text_add_command(buf, job->command, job->command_len, room);
-			plain(buf, form);
+			colour(buf, form, PLAIN);
 		}
 		buf_addc(buf, '\n');
 	}
@@ -246,7 +232,7 @@ static void add_tail(struct buf *buf, const struct event_job_end *job, const str
 		colour(buf, form, DIM);
 		buf_adds(buf, "    | ");
 		text_add_output(buf, at, (size_t)(line_end - at), OUTPUT_COLUMNS);
-		plain(buf, form);
+		colour(buf, form, PLAIN);
 		buf_addc(buf, '\n');
 		at = line_end + (newline != NULL);
 	}

@@ -70,7 +70,7 @@ enum added_state { ADDED_UNKNOWN, ADDED_THERE, ADDED_ENDED };
 enum added_state added_jobs_state(struct added_jobs *jobs, uint64_t id, int *ret_code);
 
 // Appends to `ids`, as uint64_t, the ids of the jobs that job `by` has added; with `unreported` only the ids of jobs whose end --wait-any
-// has not reported yet (by a waits_done_fn).
+// has not reported yet.
 void added_jobs_by(struct added_jobs *jobs, uint64_t by, bool unreported, struct buf *ids);
 
 // ---- rows of the joblog
@@ -107,23 +107,19 @@ bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt);
 
 // ---- the following functions are called from the event loop only ----
 
-// Called when a wait is over: the jobs have ended, and the waiter has its slots. `id` is the job that ended first (with `any`), or the
-// job that ended last. Called once, from waits_tick() and never from waits_begin(); then the wait is freed.
-typedef void waits_done_fn(void *arg, uint64_t id);
-
 // Begins to wait until all of the `n` (> 0) added jobs have ended, or with `any` the first of them. `waiter` is the number of the
-// attempt whose process waits, or 0 if a process outside this run waits. The ids are copied. Returns the wait, which the caller owns
-// until `done` or waits_cancel() is called; or NULL with the reason in `why` (no full stop, names escaped): the attempt does not
+// attempt whose process waits, or 0 if a process outside this run waits. The ids are copied. Returns the wait, which is freed by
+// waits_end_next() or waits_cancel(); or NULL with the reason in `why` (no full stop, names escaped): the attempt does not
 // run, or the wait would close a circle, whose jobs are named.
-struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_t *ids, size_t n, bool any, waits_done_fn *done,
-                         void *arg, struct buf *why) FP_NODISCARD;
+struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_t *ids, size_t n, bool any, void *arg, struct buf *why) FP_NODISCARD;
 
-// Cancels the wait, because its client has gone: frees the wait without a call of `done`. If it was the attempt's last wait, the job
+// Cancels the wait, because its client has gone, and frees it. If it was the attempt's last wait, the job
 // goes on at once; the job's slots count as taken again, so no other job starts before there is room.
 void waits_cancel(struct wait *wait);
 
-// Calls `done` for the waits that are over. To be called whenever the loop wakes.
-void waits_tick(struct added_jobs *jobs);
+// Ends and frees a wait that is over: the jobs have ended, and the waiter has its slots. Returns the `arg` of its waits_begin(), and *ret_id: the job
+// that ended first (with `any`), or last; or NULL if no wait is over. To be called whenever the loop wakes, until it returns NULL.
+void *waits_end_next(struct added_jobs *jobs, uint64_t *ret_id);
 
 struct wait_view {
 	const char *waiter;  // "BATCH#7", or "" for a process outside the run; escaped

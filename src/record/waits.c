@@ -13,7 +13,7 @@
 enum wait_state {
 	WAITS,                 // the jobs that the wait is for have not ended yet
 	RETURNS,               // these jobs have ended, and the waiting attempt waits for its own slots
-	IS_OVER,               // the wait is over: `done` is to be called
+	IS_OVER,               // the wait is over: waits_end_next() returns it
 };
 
 struct wait {
@@ -25,8 +25,7 @@ struct wait {
 	uint64_t *ids;         // the ids of the jobs that the wait is for and that have not ended yet
 	size_t n;
 	uint64_t last;         // the id of the job that ended last, of those that the wait is for
-	waits_done_fn *done;
-	void *arg;
+	void *arg;             // of waits_begin()
 };
 
 static void wait_free(struct wait *wait) {
@@ -328,8 +327,7 @@ void waits_requeued(struct added_jobs *jobs, uint64_t id) {
 	}
 }
 
-struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_t *ids, size_t n, bool any, waits_done_fn *done,
-                         void *arg, struct buf *why) {
+struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_t *ids, size_t n, bool any, void *arg, struct buf *why) {
 	FP_HOLD(nested_mutex(jobs->run->nested));
 	struct live_attempt *attempt = waiter > 0 ? nested_find(jobs->run->nested, waiter) : NULL;
 	struct wait *wait = NULL;
@@ -340,7 +338,7 @@ struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_
 	}
 	if (why->len == 0) {
 		wait = NEW(struct wait);
-		*wait = (struct wait){.jobs = jobs, .any = any, .n = n, .done = done, .arg = arg};
+		*wait = (struct wait){.jobs = jobs, .any = any, .n = n, .arg = arg};
 		wait->ids = xmemdup(ids, n * sizeof(*ids));
 		list_push_back(&jobs->waits, &wait->link);
 		atomic_store_relaxed(&jobs->has_waits, true);
@@ -387,31 +385,23 @@ static void attempts_advance(struct added_jobs *jobs) {
 	}
 }
 
-// Takes a wait that is over out of the list. Returns the wait, or NULL if no wait is over.
-static struct wait *take_over(struct added_jobs *jobs) {
-	struct wait *found = NULL;
+void *waits_end_next(struct added_jobs *jobs, uint64_t *ret_id) {
+	void *arg = NULL;
 	FP_HOLD(nested_mutex(jobs->run->nested));
 	attempts_advance(jobs);
 	list_for_each_entry(&jobs->waits, struct wait, wait, link) {
 		bool returned = wait->state == RETURNS && (wait->attempt->slots == KEEPS_SLOTS || wait->attempt->nwaits > 0);
 		if (wait->state == IS_OVER || returned) {
-			list_remove(&wait->link);
 			if (wait->any) {
 				added_jobs_find(jobs, wait->last)->reported = true;
 			}
-			found = wait;
+			arg = wait->arg;
+			*ret_id = wait->last;
+			wait_free(wait);
 			break;
 		}
 	}
-	return found;
-}
-
-void waits_tick(struct added_jobs *jobs) {
-	struct wait *wait;
-	while (jobs && (wait = take_over(jobs))) {
-		wait->done(wait->arg, wait->last);
-		wait_free(wait);
-	}
+	return arg;
 }
 
 // ---- to be shown ----

@@ -209,14 +209,17 @@ static int wait_status(const struct control_client *client, uint64_t id) {
 	return failed;
 }
 
-static void on_waited(void *arg, uint64_t id) {
-	struct control_client *client = arg;
-	client->wait = NULL;
-	uint64_t status = (uint64_t)wait_status(client, id);
-	if (client->any) {
-		answer_id(client, CONTROL_ENDED, status, id);
-	} else {
-		answer(client, CONTROL_ENDED, status, NULL, 0);
+// Answers the clients whose waits are over.
+static void end_waits(struct control *control) {
+	uint64_t id;
+	for (struct control_client *client; (client = waits_end_next(control->run->added_jobs, &id));) {
+		client->wait = NULL;
+		uint64_t status = (uint64_t)wait_status(client, id);
+		if (client->any) {
+			answer_id(client, CONTROL_ENDED, status, id);
+		} else {
+			answer(client, CONTROL_ENDED, status, NULL, 0);
+		}
 	}
 }
 
@@ -229,7 +232,7 @@ static void begin_wait(struct control_client *client) {
 		added_jobs_by(added_jobs, client->by, client->any, &client->ids);
 	}
 	if (why.len == 0 && count_ids(client) > 0) {
-		client->wait = waits_begin(added_jobs, client->attempt, ids_of(client), count_ids(client), client->any, on_waited, client, &why);
+		client->wait = waits_begin(added_jobs, client->attempt, ids_of(client), count_ids(client), client->any, client, &why);
 	} else if (why.len == 0 && !client->any) {
 		answer(client, CONTROL_ENDED, 0, NULL, 0);
 	} else if (why.len == 0) {
@@ -364,6 +367,7 @@ void control_tick(struct control *control, const struct polls *polls) {
 	if (!control) {
 		return;
 	}
+	end_waits(control);
 	const struct pollfd *at = &polls->at[control->first_poll];
 	list_for_each_entry(&control->clients, struct control_client, client, link) {
 		// after its request, a client's descriptor becomes readable only when the client goes; a client that has gone before on_request() adds no job
@@ -381,6 +385,7 @@ void control_tick(struct control *control, const struct polls *polls) {
 
 void control_finish(struct control *control) {
 	if (control) {
+		end_waits(control); // whose last job has ended just now
 		list_for_each_entry(&control->clients, struct control_client, client, link) {
 			(void)send_answer(client);
 		}

@@ -15,7 +15,6 @@
 #include "feed/feed.h"
 #include "hosts/hosts.h"
 #include "process/context.h"
-#include "record/added_jobs.h"
 #include "record/record.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
@@ -104,7 +103,6 @@ static void run_loop(struct run *run) {
 		if (run->nested) {
 			sockets_due = nested_tick(run->nested, &polls);
 		}
-		waits_tick(run->added_jobs);
 		control_tick(run->control, &polls);
 		run_answer_signals(run);
 		run_answer_flags(run);
@@ -117,7 +115,6 @@ static void run_loop(struct run *run) {
 		again = run->phase == RUN_RUNNING && feeds_fill(run);
 	}
 	hosts_print_messages(run->hosts);
-	waits_tick(run->added_jobs); // for waits whose last job has ended just now
 	control_finish(run->control);
 	free(polls.at);
 }

@@ -82,39 +82,3 @@ void grow_array(void *mem, size_t *cap, size_t need, size_t size) {
 	memcpy(mem, &grown, sizeof(grown));
 	*cap = want;
 }
-
-size_t ids_index(const void *array, size_t n, size_t size, uint64_t id) {
-	size_t low = 0, high = n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		uint64_t here;
-		memcpy(&here, (const char *)array + middle * size, sizeof(here));
-		if (here < id) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low;
-}
-
-void *ids_find(const void *array, size_t n, size_t size, uint64_t id) {
-	size_t at = ids_index(array, n, size, id);
-	char *element = (char *)array + at * size;
-	return at < n && memcmp(element, &id, sizeof(id)) == 0 ? element : NULL;
-}
-
-void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id) {
-	char *elements;
-	grow_array(array, cap, *n + 1, size);
-	memcpy(&elements, array, sizeof(elements)); // `array` is the address of a T *, as in free_later()
-	size_t at = ids_index(elements, *n, size, id);
-	char *element = elements + at * size;
-	if (at == *n || memcmp(element, &id, sizeof(id)) != 0) {
-		memmove(element + size, element, (*n - at) * size);
-		memset(element, 0, size);
-		memcpy(element, &id, sizeof(id));
-		++*n;
-	}
-	return element;
-}

@@ -59,14 +59,6 @@ void grow_array(void *mem, size_t *cap, size_t need, size_t size);
 // initialised:  *NEW_ELEMENT(parts->at, parts->n, parts->cap) = part;
 #define NEW_ELEMENT(at, n, cap) (grow_array(&(at), &(cap), (n) + 1, sizeof(*(at))), &(at)[(n)++])
 
-// Arrays of `n` elements of `size` bytes; each element begins with its id, a uint64_t, and the elements are sorted by id. ids_index() returns the
-// index of the first element whose id is at least `id`, or `n`. ids_find() returns the element with that id, or NULL. ids_add() returns the element
-// with that id, after adding it, with zeros behind the id, if it is missing. For ids_add(), `array` is the address of the pointer to the elements;
-// the array has room for *cap elements, and grows as needed. A returned element is valid until the next ids_add().
-size_t ids_index(const void *array, size_t n, size_t size, uint64_t id);
-void *ids_find(const void *array, size_t n, size_t size, uint64_t id);
-void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id);
-
 // ---- functions that a file which includes this header may not call ----
 
 // These headers are included before the pragma: behind the pragma even their declarations of these functions would be errors.

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 struct median {
@@ -17,13 +18,25 @@ struct median *median_new(uint32_t of) {
 	return median;
 }
 
+// Returns the index of the first of the `n` sorted values that is at least `value`, or `n`.
+static size_t index_of(const uint64_t *sorted, size_t n, uint64_t value) {
+	size_t low = 0, high = n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		bool is_before = sorted[middle] < value;
+		low = is_before ? middle + 1 : low;
+		high = is_before ? high : middle;
+	}
+	return low;
+}
+
 void median_add(struct median *median, uint64_t value) {
 	uint64_t *sorted = median->values, *ring = sorted + median->of;
 	if (median->n == median->of) {
-		size_t at = ids_index(sorted, median->n, sizeof(*sorted), ring[median->next]);
+		size_t at = index_of(sorted, median->n, ring[median->next]);
 		memmove(sorted + at, sorted + at + 1, (--median->n - at) * sizeof(*sorted));
 	}
-	size_t at = ids_index(sorted, median->n, sizeof(*sorted), value);
+	size_t at = index_of(sorted, median->n, value);
 	memmove(sorted + at + 1, sorted + at, (median->n++ - at) * sizeof(*sorted));
 	sorted[at] = value;
 	ring[median->next] = value;

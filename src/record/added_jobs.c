@@ -3,6 +3,8 @@
 #include "record/added_jobs.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
+#include "base/units.h"
 #include "state/run.h"
 #include "record/record.h"
 #include "sharing/nested.h"
@@ -11,7 +13,7 @@
 
 // A job that has added other jobs.
 struct parent {
-	uint64_t id;              // the first member, for ids_find()
+	uint64_t id;              // the first member, for compare_ids()
 	size_t n_unfinished;      // how many of the jobs that this job has added are not finished
 	struct buf row;           // this job's row of the joblog, kept until n_unfinished is 0
 };
@@ -45,24 +47,40 @@ void added_job_free(struct added_job *added) {
 
 // ---- the table of all added jobs ----
 
+// For bsearch(): compares ids, or elements that begin with an id.
+static int compare_ids(const void *a, const void *b) {
+	return compare_numbers(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
 struct added_entry *added_jobs_find(const struct added_jobs *jobs, uint64_t id) {
-	return ids_find(jobs->entries, jobs->n, sizeof(*jobs->entries), id);
+	return jobs->n > 0 ? bsearch(&id, jobs->entries, jobs->n, sizeof(*jobs->entries), compare_ids) : NULL;
 }
 
 static struct parent *find_parent(const struct added_jobs *jobs, uint64_t id) {
-	return ids_find(jobs->parents, jobs->n_parents, sizeof(*jobs->parents), id);
+	return jobs->n_parents > 0 ? bsearch(&id, jobs->parents, jobs->n_parents, sizeof(*jobs->parents), compare_ids) : NULL;
+}
+
+// Returns the parent with that id, which it adds if it is missing.
+static struct parent *add_parent(struct added_jobs *jobs, uint64_t id) {
+	struct parent *parent = find_parent(jobs, id);
+	if (!parent) {
+		parent = NEW_ELEMENT(jobs->parents, jobs->n_parents, jobs->parents_cap);
+		for (; parent > jobs->parents && parent[-1].id > id; --parent) {
+			*parent = parent[-1];
+		}
+		*parent = (struct parent){.id = id};
+	}
+	return parent;
 }
 
 void added_jobs_register(struct added_jobs *jobs, struct added_job *added, uint64_t by, struct queue *queue, uint64_t number) {
 	atomic_store_relaxed(&jobs->any, true);
 	FP_HOLD(nested_mutex(jobs->run->nested));
-	struct added_entry *entry = ids_add(&jobs->entries, &jobs->cap, &jobs->n, sizeof(*entry), added->id);
-	entry->by = by;
-	entry->job = added;
-	entry->queue = queue;
-	entry->number = number;
-	struct parent *parent = ids_add(&jobs->parents, &jobs->parents_cap, &jobs->n_parents, sizeof(*parent), by);
-	++parent->n_unfinished; // `by` may be 0: then a process outside the run has added the job, and no row is kept
+	verify(jobs->n == 0 || jobs->entries[jobs->n - 1].id < added->id); // ids grow, so the entries are sorted
+	*NEW_ELEMENT(jobs->entries, jobs->n, jobs->cap) = (struct added_entry){
+		.id = added->id, .by = by, .job = added, .queue = queue, .number = number,
+	};
+	++add_parent(jobs, by)->n_unfinished; // `by` may be 0: then a process outside the run has added the job, and no row is kept
 }
 
 static void end_entry(struct run *run, uint64_t id, int code) {

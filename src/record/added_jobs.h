@@ -20,7 +20,7 @@ struct wait;
 
 // Private to added_jobs.c and waits.c.
 struct added_entry {
-	uint64_t id;              // the first member, for ids_find(): item.seq of the job
+	uint64_t id;              // the first member, for compare_ids(): item.seq of the job
 	uint64_t number;          // the job's number in its queue (item.number)
 	uint64_t by;              // id of the job that has added this job; 0: a process outside the run has added it
 	struct added_job *job;    // NULL: the job has ended

@@ -26,6 +26,7 @@ enum {
 	SAMPLE_PART = 50,    // the pause after a look is at least this many times as long as the look took
 	ALONE_MS = 5000,     // for so long after the last running job has ended or begun to wait, only an awaited job may start alone
 };
+
 void memory_init(struct memory *memory) {
 	*memory = (struct memory){.proc_root = proc_root(), .root = {.fd = -1}};
 	mutex_init(&memory->lock, LOCK_MEMORY);

@@ -232,7 +232,7 @@ static int create_fifo(const char *dir, struct jobserver *jobserver) {
 		}
 		result = connect_fifo(path, jobserver);
 	} while (result != 0 && errno == ENOENT);
-	jobserver->path = xstrdup(path);
+	jobserver->path = path;
 	return result;
 }
 
@@ -255,7 +255,6 @@ void jobserver_close(struct jobserver *jobserver) {
 	fd_close(&jobserver->job_fds[0]);
 	fd_close(&jobserver->job_fds[1]);
 	free(jobserver->auth);
-	free(jobserver->path);
 }
 
 // ---- tokens ----

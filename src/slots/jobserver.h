@@ -37,7 +37,7 @@ struct jobserver {
 	int in_fd, out_fd;       // to read and to write tokens, without blocking; opened anew, so that the descriptors of make and its jobs still block
 	int job_fds[2];          // for a server with a pipe: the ends that jobs inherit; or -1
 	char *auth;              // for a server: "R,W" or "fifo:PATH", by which jobs find it; owned
-	char *path;              // for a server with a FIFO: its path, owned; or NULL
+	const char *path;        // for a server with a FIFO: its path, which is a part of `auth`; or NULL
 };
 
 // Opens the jobserver that the flags name. Returns 0, and the caller calls jobserver_close(); or -1 with errno: EBADF if the

@@ -7,9 +7,7 @@
 
 void note_release_locked(struct writer *writer) {
 	++writer->released;
-	if (!list_is_empty(&writer->waiters)) {
-		cond_broadcast(&writer->changed);
-	}
+	cond_broadcast(&writer->changed);
 }
 
 uint64_t writer_released(struct writer *writer) {

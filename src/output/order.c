@@ -112,9 +112,7 @@ void output_queue_refresh(struct writer *writer, struct output_queue *queue) {
 		}
 		break;
 	}
-	if (!list_is_empty(&writer->waiters)) {
-		cond_broadcast(&writer->changed); // a job that waits for room may be the next job now
-	}
+	cond_broadcast(&writer->changed); // a job that waits for room may be the next job now
 	enum ref_kind first = ring_get(window, window->first).kind;
 	bool is_ready = !ring_is_empty(&queue->writable) || (first != REF_NONE && first != REF_OPEN);
 	if (!is_ready) {

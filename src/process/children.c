@@ -278,23 +278,17 @@ static void slot_free(struct children *children, const struct running_child *run
 	*NEW_ELEMENT(children->free_slots, children->nfree, children->free_cap) = running->slot;
 }
 
-// Under the lock.
-static void leave_starting(struct children *children, struct running_child *running) {
-	list_remove(&running->link);
-	if (children->nawaiting > 0) {
-		cond_broadcast(&children->started);
-	}
-}
-
 void children_release(struct children *children, struct running_child *running) {
 	FP_HOLD(&children->lock);
-	leave_starting(children, running);
+	list_remove(&running->link);
+	cond_broadcast(&children->started);
 	slot_free(children, running);
 }
 
 void children_list(struct children *children, struct running_child *running) {
 	mutex_lock(&children->lock);
-	leave_starting(children, running);
+	list_remove(&running->link);
+	cond_broadcast(&children->started);
 	list_push_back(&children->list, &running->link);
 	++children->nrunning;
 	running->stopped = children->stopped;
@@ -318,9 +312,7 @@ void children_unlist(struct children *children, struct running_child *running) {
 	slot_free(children, running);
 	--children->nrunning;
 	++children->nended;
-	if (children->nwaiting > 0) {
-		cond_signal(&children->ended);
-	}
+	cond_signal(&children->ended);
 }
 
 bool children_is_marked(struct children *children, const struct running_child *running) {
@@ -365,11 +357,9 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 		diag_note("cannot start a process yet: %s%s", strerror(error), error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "");
 	}
 	FP_HOLD(&children->lock);
-	++children->nwaiting;
 	while (useful && seen == children->nended && !atomic_load_relaxed(refusal)
 	       && cond_wait_until(&children->ended, &children->lock, now + backoff->pause)) {
 	}
-	--children->nwaiting;
 	return useful && !atomic_load_relaxed(refusal);
 }
 
@@ -377,12 +367,10 @@ void children_await_starts(struct children *children) {
 	uint64_t deadline = now_ns() + START_S * NS_PER_S;
 	FP_HOLD(&children->lock);
 	uint64_t before = children->nstarts;
-	++children->nawaiting;
 	while (!list_is_empty(&children->starting)
 	       && list_entry(children->starting.next, struct running_child, link)->number < before
 	       && cond_wait_until(&children->started, &children->lock, deadline)) {
 	}
-	--children->nawaiting;
 }
 
 // ---- signals to all running children ----

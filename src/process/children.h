@@ -43,12 +43,9 @@ struct children {
 	mutex lock;              // guards all down to has_killed
 	cond ended;              // signalled when a child has ended, for threads in children_wait_room()
 	uint64_t nended;         // how many children have ended so far
-	unsigned nwaiting;       // threads in children_wait_room()
 	struct list starting;    // the children that are being started (since children_reserve()), in the order of their numbers
 	uint64_t nstarts;        // how many starts children_reserve() has numbered so far
-	cond started;            // broadcast when a child leaves `starting` while nawaiting > 0, and to wake threads that wait in
-	                         // children_time_out()
-	unsigned nawaiting;      // threads in children_await_starts()
+	cond started;            // broadcast when a child leaves `starting`, for children_await_starts(), and for threads in children_time_out()
 	struct list list;        // the children that run
 	unsigned nrunning;
 	uint64_t stopped_at;     // when children_signal() stopped the children, if they are still stopped; else 0

@@ -53,9 +53,6 @@ static void ring_set(struct ring *ring, uint64_t n, struct ref ref) {
 // Removes the first reference. If the ring is then empty and has much memory, frees the memory.
 static void ring_pop(struct ring *ring) {
 	++ring->first;
-	if (ring->end < ring->first) {
-		ring->end = ring->first;
-	}
 	if (ring_is_empty(ring) && ring->cap > RING_KEEP) {
 		free(ring->slot);
 		ring->slot = NULL;

@@ -36,16 +36,11 @@ void spool_end_line(struct spool *spool, int i, size_t end) {
 void spool_compact(struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
 		struct stream *stream = &spool->stream[i];
-		if (stream->start == 0) {
-			continue;
+		if (stream->start > 0) {
+			stream->len -= stream->start;
+			memmove(spool_area(spool, i), spool_area(spool, i) + stream->start, stream->len);
+			stream->start = 0;
 		}
-		size_t rest = stream->len - stream->start;
-		if (rest > 0) {
-			char *area = spool_area(spool, i);
-			memmove(area, area + stream->start, rest);
-		}
-		stream->len = rest;
-		stream->start = 0;
 	}
 }
 

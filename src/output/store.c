@@ -58,12 +58,12 @@ bool store_take(struct store *store, char *mem, size_t len, struct piece *ret_pi
 	return true;
 }
 
-int piece_read(struct store *store, const struct piece *piece, size_t from, char *to, size_t len) {
+const char *piece_peek(struct store *store, const struct piece *piece, size_t from, char *scratch) {
 	if (!piece->in_file) {
-		memcpy(to, piece->mem + from, len);
-		return 0;
+		return piece->mem + from;
 	}
-	return !fault_fails("spool_read") ? scratch_read(store->file, piece->offset + from, to, len) : -1;
+	bool is_read = !fault_fails("spool_read") && scratch_read(store->file, piece->offset + from, scratch, piece->len - from) == 0;
+	return is_read ? scratch : NULL;
 }
 
 static void file_free(struct store *store, uint64_t offset, size_t len) {
@@ -124,11 +124,7 @@ size_t rope_first(const struct rope *rope) {
 }
 
 const char *rope_peek(struct store *store, const struct rope *rope, char *scratch) {
-	const struct piece *piece = &rope->piece[rope->first];
-	if (!piece->in_file) {
-		return piece->mem + rope->start;
-	}
-	return piece_read(store, piece, rope->start, scratch, rope_first(rope)) == 0 ? scratch : NULL;
+	return piece_peek(store, &rope->piece[rope->first], rope->start, scratch);
 }
 
 bool rope_drop(struct store *store, struct rope *rope, size_t n) {

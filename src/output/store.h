@@ -50,8 +50,9 @@ void store_destroy(struct store *store);
 // false with errno if neither memory nor the file has room: the caller still owns the bytes then.
 bool store_take(struct store *store, char *mem, size_t len, struct piece *ret_piece);
 
-// Copies `len` bytes of the piece, from offset `from` on, to `to`. Returns 0, or -1 with errno if they cannot be read from the file.
-int piece_read(struct store *store, const struct piece *piece, size_t from, char *to, size_t len) FP_NODISCARD;
+// Returns the bytes of the piece from offset `from` on. They are in `scratch` (PIECE_MAX bytes) if they were read from the file. Returns NULL with
+// errno if they cannot be read.
+const char *piece_peek(struct store *store, const struct piece *piece, size_t from, char *scratch) FP_NODISCARD;
 
 void piece_free(struct store *store, const struct piece *piece);
 
@@ -59,8 +60,7 @@ void piece_free(struct store *store, const struct piece *piece);
 // the file has room for more. With `force`, takes memory beyond the bound rather than fewer bytes.
 size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t len, bool force);
 
-// For a rope that is not empty: returns the rope_first() bytes of its first piece. They are in `scratch` (PIECE_MAX bytes) if they
-// were read from the file. Returns NULL with errno if they cannot be read.
+// For a rope that is not empty: returns the rope_first() bytes of its first piece, as piece_peek() does.
 const char *rope_peek(struct store *store, const struct rope *rope, char *scratch);
 
 // Drops the first `n` bytes, at most the bytes of the first piece. Returns true if nothing of this piece is left.

@@ -60,10 +60,9 @@ static bool turn_write_stream(struct writer *writer, struct spool *spool, int i,
 static void turn_read_piece(struct writer *writer, struct spool *spool) {
 	struct piece piece = spool->piece;
 	spool->piece = (struct piece){.len = 0};
-	if (!piece.in_file) {
-		spool_from_piece(spool, piece.mem);
-	} else if (piece_read(writer->store, &piece, 0, writer->scratch, piece.len) == 0) {
-		spool_from_piece(spool, writer->scratch);
+	const char *mem = piece_peek(writer->store, &piece, 0, writer->scratch);
+	if (mem) {
+		spool_from_piece(spool, mem);
 	} else {
 		writer_fail(writer, 2, errno);
 	}

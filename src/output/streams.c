@@ -130,10 +130,6 @@ static bool make_room(struct streams *streams, int stream, size_t len, bool wait
 }
 
 size_t streams_put(struct streams *streams, int stream, const char *mem, size_t len, bool wait) {
-	if (streams->sink[stream].dead) {
-		streams->unread += streams->gave_up ? len : 0;
-		return len;
-	}
 	bool in_line = streams_pending(streams) && streams->stream == stream && streams->gather[streams->len - 1] != '\n';
 	const char *newline = in_line && len > GATHER_MAX ? memchr(mem, '\n', GATHER_MAX) : NULL;
 	len = newline ? (size_t)(newline + 1 - mem) : len; // first completes the line that has begun in the buffer

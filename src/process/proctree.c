@@ -222,8 +222,7 @@ pid_t proctree_parent(pid_t pid, uint64_t *ret_start) {
 }
 
 // Adds the process, if `is_meant` is true for its pid after the pidfd was opened: until then the pid may become another process's.
-static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg),
-                             const void *arg) {
+static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg), const void *arg) {
 	for (size_t i = 0; i < set->n; ++i) {
 		if (set->list[i].pid == pid) {
 			return;
@@ -340,9 +339,7 @@ int proctree_open_orphan(pid_t group) {
 	FP_CLEANUP(proctree_fini) struct proctree orphans = PROCTREE_INIT;
 	int pidfd = -1;
 	// orphans go to the first living thread of the subreaper (find_new_reaper() in the kernel's exit.c): the main one
-	if (add_children_of_thread(&orphans, getpid(), getpid()) != 0) {
-		orphans.n = 0;
-	}
+	(void)add_children_of_thread(&orphans, getpid(), getpid());
 	for (size_t i = 0; i < orphans.n && pidfd < 0; ++i) {
 		if (orphans.pids[i] == group || getpgid(orphans.pids[i]) != group) {
 			continue;

@@ -171,17 +171,12 @@ void template_read(struct template *template) {
 
 // Returns true if the item is a decimal, octal or hexadecimal number, with or without a sign.
 static bool is_integer(struct slice item) {
-	size_t i = item.len > 0 && (item.text[0] == '-' || item.text[0] == '+');
-	bool is_hexadecimal = item.len > i + 2 && item.text[i] == '0' && (item.text[i + 1] | 0x20) == 'x';
-	i += is_hexadecimal ? 2 : 0;
-	bool is_right = i < item.len;
-	char most = i + 1 < item.len && item.text[i] == '0' && !is_hexadecimal ? '7' : '9';
-	for (; i < item.len; ++i) {
-		char lower = (char)(item.text[i] | 0x20);
-		is_right = is_right && (item.text[i] <= most || is_hexadecimal);
-		is_right = is_right && (is_digit(item.text[i]) || (is_hexadecimal && lower >= 'a' && lower <= 'f'));
-	}
-	return is_right;
+	size_t sign = item.len > 0 && (item.text[0] == '-' || item.text[0] == '+'), left = item.len - sign;
+	const char *at = item.text + sign;
+	bool is_hexadecimal = left > 2 && at[0] == '0' && (at[1] | 0x20) == 'x', is_octal = left > 1 && at[0] == '0' && !is_hexadecimal;
+	size_t prefix = is_hexadecimal ? 2 : 0;
+	const char *digits = is_hexadecimal ? "0123456789abcdefABCDEF" : is_octal ? "01234567" : "0123456789";
+	return left > 0 && strspn(at + prefix, digits) >= left - prefix; // other text may follow the item in memory
 }
 
 // Returns true if a line that holds the item could be the delimiter of a here-document.

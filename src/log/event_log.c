@@ -87,12 +87,17 @@ static void write_added(struct event_log *log) {
 
 // ---- writing to a reader that may be slow ----
 
+static bool has_failed(struct event_log *log) {
+	FP_HOLD(&log->lock);
+	return log->error != 0;
+}
+
 // Waits for the reader and writes a piece. Returns the bytes written, which may be 0, or -1 after an error.
 static ssize_t write_piece(struct event_log *log, const char *lines, size_t len) {
 	struct pollfd fds = {.fd = log->config.fd, .events = POLLOUT};
 	ssize_t n = -1;
 	errno = EAGAIN;
-	if (poll(&fds, 1, -1) > 0 && event_log_error(log) == 0) { // the log may have been given up meanwhile
+	if (poll(&fds, 1, -1) > 0 && !has_failed(log)) { // the log may have been given up meanwhile
 		n = write(fds.fd, lines, write_piece_len(lines, len));
 	}
 	int error = n < 0 && errno != EINTR && errno != EAGAIN ? errno : 0;
@@ -237,11 +242,6 @@ int event_log_later(struct event_log *log, unsigned most, bool *ret_left) {
 	if (!*ret_left) {
 		flush(log, /* may_wait */ true);
 	}
-	return log->error;
-}
-
-int event_log_error(struct event_log *log) {
-	FP_HOLD(&log->lock);
 	return log->error;
 }
 

@@ -41,15 +41,13 @@ int log_create(const char *path, bool keeps) FP_NODISCARD;
 void event_log_on_event(void *arg, const struct event *event);
 
 // Writes the added lines, or wakes the log's thread, which writes them. With `may_wait` waits for a slow reader while more
-// than pending_max bytes are pending. Returns event_log_error().
+// than pending_max bytes are pending. Returns the errno of the first failure to write, after which nothing more
+// is written; or 0. ETIMEDOUT: the reader took nothing.
 int event_log_flush(struct event_log *log, bool may_wait);
 
 // As event_log_flush() with `may_wait`, if there are more than `most` lines or the log has a thread. Otherwise leaves the
 // lines and sets *ret_left to true: the caller must call event_log_flush() soon.
 int event_log_later(struct event_log *log, unsigned most, bool *ret_left);
-
-// Returns the errno of the first failure to write, after which nothing more is written; or 0. ETIMEDOUT: the reader took nothing.
-int event_log_error(struct event_log *log);
 
 // Writes the lines that are left, closes the descriptor and frees the log. *ret_lost (if not NULL): the number of lines that were not
 // written. Returns 0, or -1 with errno if anything was lost since the start. With ETIMEDOUT, if the log's thread is stuck on

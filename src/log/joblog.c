@@ -27,12 +27,10 @@ void joblog_add_numbers(struct buf *buf, const struct joblog_row *row, char sepa
 
 void joblog_format(const struct joblog_row *row, struct buf *buf) {
 	joblog_add_numbers(buf, row, '\t', 10);
-	char *command = buf_reserve(buf, row->command_len + 1);
-	memcpy(command, row->command, row->command_len);
-	for (char *at = command; (at = memchr(at, '\n', (size_t)(command + row->command_len - at)));) {
+	size_t from = buf->len;
+	buf_add(buf, row->command, row->command_len);
+	for (char *at = buf->data + from; (at = memchr(at, '\n', (size_t)(buf->data + buf->len - at)));) {
 		*at = '\0';
 	}
-	command[row->command_len] = '\n';
-	command[row->command_len + 1] = '\0';
-	buf->len += row->command_len + 1;
+	buf_addc(buf, '\n');
 }

@@ -227,7 +227,7 @@ static void test_slow(void) {
 		tell_output(log, 200 * 1000);
 		event_log_flush(log, true);
 	}
-	check_equal(event_log_error(log), 0);
+	check_equal(event_log_flush(log, false), 0);
 	check_equal(event_log_close(log, NULL), 0);
 	void *lines;
 	pthread_join(other, &lines);
@@ -252,7 +252,7 @@ static void test_stopped(void) {
 		tell_output(log, 100 * 1000);
 		event_log_flush(log, true); // waits once
 	}
-	check_equal(event_log_error(log), ETIMEDOUT);
+	check_equal(event_log_flush(log, false), ETIMEDOUT);
 	check_equal(event_log_close(log, NULL), -1);
 	check_equal(errno, ETIMEDOUT);
 }
@@ -272,8 +272,7 @@ static void test_full(void) {
 	check(fd >= 0);
 	struct event_log *log = event_log_open(&(struct event_log_config){.fd = fd});
 	tell_output(log, 10);
-	event_log_flush(log, true);
-	check_equal(event_log_error(log), ENOSPC);
+	check_equal(event_log_flush(log, true), ENOSPC);
 	check_equal(event_log_close(log, NULL), -1);
 	check_equal(errno, ENOSPC);
 }

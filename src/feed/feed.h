@@ -13,7 +13,7 @@ int feeds_open(struct run *run);
 
 // Begins to feed a batch of the manifest with its own items, from `source` or, if `source` is NULL, from dag_node_next(). When all
 // these items are queued, dag_node_fed() is called. Returns 0, or -1 after a message.
-int feeds_add_node(struct run *run, struct dag_node *node, const struct source_config *source, char delimiter);
+int feeds_add_node(struct run *run, struct dag_node *node, const struct source_config *source);
 
 // Moves records from inputs that are ready into queues that want records; never blocks. Returns true if there may be more to
 // move: it has returned so that the event loop can answer signals, and is to be called again at once.

@@ -127,9 +127,8 @@ struct submission *feed_submission_open_batch(struct run *run, const char *name,
 // Closes the queue, and frees the submission. Items that are still in the submission are not submitted.
 void feed_submission_close(struct run *run, struct submission *submission);
 
-// Submits and closes the submissions of all batches found in the input; items in stocks stay there. Returns false if the pool has no room
-// for one of the submissions.
-bool feeds_flush_outlets(struct run *run);
+// Submits and closes the submissions of all batches found in the input, as far as the pool has room; items in stocks stay there.
+void feeds_flush_outlets(struct run *run);
 
 // feed_flush_packs() submits the feed's unfinished packs, after its last record. Returns false if the pool has no room for them
 // now: call it again. feed_count_packs() returns how many unfinished packs there are.

@@ -116,10 +116,10 @@ static struct feed *open_sources(struct run *run, const struct source_config *so
 	return feed_add(run->feeds, input, onall ? open_onall(run, low_water) : feed_submission_open_batch(run, name, low_water));
 }
 
-int feeds_add_node(struct run *run, struct dag_node *node, const struct source_config *source, char delimiter) {
+int feeds_add_node(struct run *run, struct dag_node *node, const struct source_config *source) {
 	struct input *input = NULL;
 	if (source) {
-		struct input_config config = {.sources = source, .nsources = 1, .delimiter = delimiter};
+		struct input_config config = {.sources = source, .nsources = 1, .delimiter = node->plan->source == MANIFEST_FILE0 ? '\0' : '\n'};
 		input = open_input(&config, node);
 		if (!input) {
 			return -1;

@@ -127,12 +127,11 @@ static bool outlet_flush(struct run *run, struct outlet *outlet) {
 	return true;
 }
 
-bool feeds_flush_outlets(struct run *run) {
+void feeds_flush_outlets(struct run *run) {
 	bool room = true;
 	list_for_each_entry(&run->feeds->outlets.used, struct outlet, outlet, used) {
 		room = room && outlet_flush(run, outlet);
 	}
-	return room;
 }
 
 // Puts the pack of the outlet into its submission, spread over `slots` slots (0: as one job), and empties the pack. Returns false if

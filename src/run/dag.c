@@ -105,7 +105,6 @@ int dag_check_files(const struct run *run) {
 static int begin_source(struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
 	struct run *run = node->run;
-	char delimiter = plan->source == MANIFEST_FILE0 ? '\0' : '\n';
 	switch (plan->source) {
 	case MANIFEST_GLOB:
 	case MANIFEST_COMMAND:
@@ -123,10 +122,10 @@ static int begin_source(struct dag_node *node) {
 			dag_node_fed(node);
 			return 0;
 		}
-		return feeds_add_node(run, node, &node->source, delimiter);
+		return feeds_add_node(run, node, &node->source);
 	case MANIFEST_STDIN:
 		node->source = (struct source_config){.kind = FROM_STDIN};
-		return feeds_add_node(run, node, &node->source, delimiter);
+		return feeds_add_node(run, node, &node->source);
 	case MANIFEST_NONE:
 	case MANIFEST_ARGS:
 	case MANIFEST_MATRIX:
@@ -136,7 +135,7 @@ static int begin_source(struct dag_node *node) {
 		dag_node_fed(node);
 		return 0;
 	}
-	return feeds_add_node(run, node, NULL, delimiter);
+	return feeds_add_node(run, node, NULL);
 }
 
 // Notes that one of the conditions that node->unmet counts is met. If it was the last condition, the node is ready to begin.

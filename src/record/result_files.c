@@ -99,10 +99,7 @@ static int open_dir(struct run *run) {
 	int dir = result_files->dir = open_base_dir(path.data, /* makes */ !options->dry_run);
 	// with --resume the directory need not be writable: the earlier run may have written all files
 	bool ok = options->dry_run || (dir >= 0 && (options->resume != RESUME_NOT || faccessat(dir, ".", W_OK | X_OK, 0) == 0));
-	if (!ok) {
-		diag_error("cannot write '%s': %s", text_shows(path.len > 0 ? path.data : "."), strerror(errno));
-	}
-	return ok ? 0 : -1;
+	return ok ? 0 : diag_error("cannot write '%s': %s", text_shows(path.len > 0 ? path.data : "."), strerror(errno));
 }
 
 int result_files_parse(struct run *run, const struct names *names) {

@@ -374,11 +374,8 @@ static int check_shell(const struct manifest *manifest, const struct manifest_ba
 		return 0;
 	}
 	FP_CLEANUP(free_later) char *path = job_spec_shell(shell, manifest_batch_has_items(plan), &error);
-	if (!path) {
-		diag_error("%s:%u: batch '%s': shell: '%s': %s", text_shows(manifest->path), plan->line, text_shows(plan->name),
-		           text_shows(shell ? shell : "/bin/sh"), error);
-	}
-	return path ? 0 : -1;
+	return path ? 0 : diag_error("%s:%u: batch '%s': shell: '%s': %s", text_shows(manifest->path), plan->line, text_shows(plan->name),
+	                             text_shows(shell ? shell : "/bin/sh"), error);
 }
 
 static bool is_machine(const struct sshlogins *list, const char *name) {

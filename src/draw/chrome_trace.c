@@ -216,8 +216,8 @@ static void add_args(struct buf *buf, const struct attempt_span *attempt) {
 	if (end_event) {
 		const struct result *result = &end_event->result;
 		buf_printf(buf, ",\"status\":\"%s\",\"exit\":%d,\"signal\":%d,\"user_ms\":%.3f,\"sys_ms\":%.3f,\"maxrss\":%lld",
-		           outcome_names[result->outcome], result->exit_code, result->term_signal, (double)timeval_ns(result->usage.ru_utime) * 1e-6,
-		           (double)timeval_ns(result->usage.ru_stime) * 1e-6, (long long)result->usage.ru_maxrss * 1024);
+		           outcome_names[result->outcome], result->exit_code, result->term_signal, (double)result->user * 1e-6,
+		           (double)result->sys * 1e-6, ull(result->maxrss));
 	}
 	buf_addc(buf, '}');
 }

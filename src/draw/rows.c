@@ -75,12 +75,12 @@ static void add_row(struct rows *rows, const struct event_job_end *end, const st
 // Adds the attempt to the sum of the attempts before it.
 static void add_attempt(struct running_sum *sum, const struct event_job_end *end) {
 	const struct result *result = &end->result;
-	uint64_t maxrss = (uint64_t)result->usage.ru_maxrss * 1024;
+	uint64_t maxrss = result->maxrss;
 	sum->from = sum->attempts > 0 ? sum->from : result->start;
 	sum->to = result->end > 0 ? result->end : sum->to;
 	sum->to = sum->to > sum->from ? sum->to : sum->from;
 	sum->queued += end->queued;
-	sum->cpu += timeval_ns(result->usage.ru_utime) + timeval_ns(result->usage.ru_stime);
+	sum->cpu += result->user + result->sys;
 	sum->maxrss = maxrss > sum->maxrss ? maxrss : sum->maxrss;
 	sum->attempts = sum->attempts == 0 ? end->id.attempt : sum->attempts + (result->start > 0 && end->id.attempt > 1);
 }

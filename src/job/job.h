@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/resource.h>
 
 // How a job ended. The log and the summary use these words, and the exit code follows from them.
 enum outcome {
@@ -53,7 +52,10 @@ struct result {
 	enum lost lost;        // if not LOST_NOT, the other members say that the attempt was killed
 	bool out_of_memory;    // the attempt failed, and one of its processes was killed for want of memory
 	uint64_t start, end;   // now_ns() time; both 0 if the attempt never started
-	struct rusage usage;   // what the child used, with its children that were waited for
+	// what the child used, with its children that were waited for (getrusage(2)):
+	uint64_t user, sys;    // processor time, in nanoseconds
+	uint64_t maxrss;       // the most bytes that one of the processes had in memory
+	uint32_t nvcsw, nivcsw; // switches that the processes made by waiting, and that they were made to
 };
 
 // Fills in the result of a job that never ran.
@@ -62,11 +64,6 @@ void result_cannot_start(struct result *ret_result, int exit_code);
 // Returns the nanoseconds that the attempt ran; 0 if it never ran.
 static inline uint64_t result_wall(const struct result *result) {
 	return result->end > result->start ? result->end - result->start : 0;
-}
-
-// Returns the nanoseconds of a time in result.usage.
-static inline uint64_t timeval_ns(struct timeval time) {
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
 }
 
 // Writes "exit 3", "signal 9 (KILL)", "signal 9 (KILL), out of memory", "timeout", "not found", … for a message into `text` of

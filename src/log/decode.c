@@ -269,14 +269,9 @@ static void read_value(struct log_reader *reader, const struct event_field *fiel
 	case FIELD_NUMBER:
 	case FIELD_EXIT: store_integer(member, field->size, (int64_t)get_u64(reader, key, field->most, (uint64_t)field->otherwise)); break;
 	case FIELD_INTEGER: break; // never read
-	case FIELD_KILOBYTES: *(long *)member = (long)(get_u64(reader, key, field->most, 0) / 1024); break;
 	case FIELD_FLAG: *(bool *)member = value_of(reader, key)->kind == JSON_TRUE; break;
 	case FIELD_NAME: store_integer(member, field->size, (int64_t)get_name(reader, key, field)); break;
 	case FIELD_SECONDS: *(uint64_t *)member = get_ns(reader, key); break;
-	case FIELD_TIMEVAL:
-		number = get_ns(reader, key);
-		*(struct timeval *)member = (struct timeval){.tv_sec = (time_t)(number / 1000000000), .tv_usec = (suseconds_t)(number / 1000 % 1000000)};
-		break;
 	case FIELD_MOMENT:
 		*(uint64_t *)member = has(reader, key) || field->written != FIELD_OR_NULL ? TIME_BASE + get_ns(reader, key) : 0;
 		break;

@@ -130,12 +130,10 @@ static void add_value(struct buf *buf, const struct event *event, const struct e
 	switch ((enum field_type)field->type) {
 	case FIELD_NUMBER: add_u64(buf, number); break;
 	case FIELD_INTEGER: buf_printf(buf, "%d", *(const int32_t *)member); break;
-	case FIELD_KILOBYTES: add_u64(buf, number * 1024); break;
 	case FIELD_EXIT: add_exit(buf, &event->u.job_end.result); break;
 	case FIELD_FLAG: buf_adds(buf, "true"); break;
 	case FIELD_NAME: add_name(buf, field->names[number]); break;
 	case FIELD_SECONDS: add_seconds(buf, number); break;
-	case FIELD_TIMEVAL: add_seconds(buf, timeval_ns(*(const struct timeval *)member)); break;
 	case FIELD_MOMENT: add_moment(buf, number, base); break;
 	case FIELD_SPAN: add_moment(buf, number, *(const uint64_t *)with); break;
 	case FIELD_DOUBLE: add_double(buf, *(const double *)member); break;

@@ -15,12 +15,10 @@ enum {
 enum field_type {
 	FIELD_NUMBER,     // any integer or enum: as it is; a line with a number above DETAIL is damaged
 	FIELD_INTEGER,    // int32_t: as it is; never read back
-	FIELD_KILOBYTES,  // long, in KiB (getrusage(2): ru_maxrss): bytes
 	FIELD_EXIT,       // int, of a struct result: as it is; null if a signal ended the job or the job never ran
 	FIELD_FLAG,       // bool: true; if the value is false, the key is left out
 	FIELD_NAME,       // any integer or enum: the name of DETAIL with that index; an unknown name is read as OTHERWISE
 	FIELD_SECONDS,    // uint64_t, nanoseconds: seconds
-	FIELD_TIMEVAL,    // struct timeval: seconds
 	FIELD_MOMENT,     // uint64_t, an event time: seconds since the start of the run
 	FIELD_SPAN,       // uint64_t, an event time: seconds since the event time in DETAIL; read as 0 if the time in DETAIL is 0
 	FIELD_DOUBLE,     // double: as it is
@@ -49,12 +47,10 @@ struct event_field {
 // The C type of the member for each TYPE: the compiler refuses a row whose member has another type.
 #define C_NUMBER default
 #define C_INTEGER int32_t
-#define C_KILOBYTES long
 #define C_EXIT int
 #define C_FLAG bool
 #define C_NAME default
 #define C_SECONDS uint64_t
-#define C_TIMEVAL struct timeval
 #define C_MOMENT uint64_t
 #define C_SPAN uint64_t
 #define C_DOUBLE double

@@ -288,17 +288,27 @@ static void child_attend(struct child *child) {
 
 // ---- EXITED, DRAINED ----
 
+static uint64_t timeval_ns(struct timeval time) {
+	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_usec * 1000;
+}
+
 static void child_reap(struct child *child, struct result *ret_result) {
 	child_guard_file(child, NULL);
 	children_unlist(child->children, &child->running); // before the child is reaped: [C1] in children.h
 	pidfd_set_signal(&child->running.left_group, SIGKILL);
 	pidfd_set_fini(&child->running.left_group);
+	struct rusage usage;
 	int status;
 	pid_t reaped;
 	do {
-		reaped = wait4(child->running.pid, &status, 0, &ret_result->usage);
+		reaped = wait4(child->running.pid, &status, 0, &usage);
 	} while (reaped < 0 && errno == EINTR);
 	verify(reaped == child->running.pid); // no other thread waits for this child
+	ret_result->user = timeval_ns(usage.ru_utime);
+	ret_result->sys = timeval_ns(usage.ru_stime);
+	ret_result->maxrss = (uint64_t)usage.ru_maxrss * 1024;
+	ret_result->nvcsw = (uint32_t)usage.ru_nvcsw;
+	ret_result->nivcsw = (uint32_t)usage.ru_nivcsw;
 	ret_result->start = child->running.start;
 	ret_result->end = now_ns();
 	ret_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -357,8 +367,7 @@ void child_run(struct children *children, const struct child_config *config, str
 	// 128 + SIGKILL is the exit code of a shell whose command was killed
 	bool is_killed = (ret_result->outcome == OUTCOME_SIGNAL && ret_result->term_signal == SIGKILL)
 		|| (ret_result->outcome == OUTCOME_FAILED && ret_result->exit_code == 128 + SIGKILL);
-	uint64_t resident = (uint64_t)ret_result->usage.ru_maxrss * 1024;
-	ret_result->out_of_memory |= memory_claim_learn(&children->memory, config->claim, resident, is_killed);
+	ret_result->out_of_memory |= memory_claim_learn(&children->memory, config->claim, ret_result->maxrss, is_killed);
 	// closing the claim kills the processes that are left in the cgroup: so this comes after the last read of what they may write
 	bool ran_out = memory_claim_close(&children->memory, config->claim);
 	ret_result->out_of_memory |= ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);

@@ -52,10 +52,6 @@ static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job
 	return NULL;
 }
 
-static struct timeval to_timeval(uint64_t ns) {
-	return (struct timeval){.tv_sec = (time_t)(ns / 1000000000), .tv_usec = (suseconds_t)(ns / 1000 % 1000000)};
-}
-
 // Whether the numbers of a `done` frame are possible for a job that was running (`is_running`), or for a job that had not started.
 static bool can_be(const uint64_t *of, bool is_running) {
 	enum { OUTCOME = 1, EXIT, SIGNAL, FLAGS, WALL, USER, SYSTEM, MEMORY };
@@ -84,9 +80,10 @@ static const char *on_done(struct dispatcher_end *end, struct channel_job *job, 
 		.term_signal = (int)of[3],
 		.out_of_memory = of[4] != 0,
 		.end = of[5],
-		.usage = {.ru_utime = to_timeval(of[6]), .ru_stime = to_timeval(of[7])},
+		.user = of[6],
+		.sys = of[7],
+		.maxrss = of[8] * 1024,
 	};
-	how.result.usage.ru_maxrss = (long)of[8];
 	how.error.step = (enum spawn_step)(unsigned char)frame->payload[0];
 	how.error.error = (unsigned char)frame->payload[1];
 	const struct channel_job gone = *job;

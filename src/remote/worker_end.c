@@ -134,7 +134,7 @@ void worker_end_done(struct worker_end *end, uint64_t number, const struct job_e
 	channel_send(&end->channel, &(struct wire_frame){
 		.type = FRAME_DONE,
 		.numbers = {number, (uint64_t)result->outcome, (uint64_t)result->exit_code, (uint64_t)result->term_signal, result->out_of_memory,
-	                result_wall(result), timeval_ns(result->usage.ru_utime), timeval_ns(result->usage.ru_stime), (uint64_t)(result->usage.ru_maxrss > 0 ? result->usage.ru_maxrss : 0)},
+	                result_wall(result), result->user, result->sys, result->maxrss / 1024},
 		.payload = error,
 		.size = sizeof(error),
 	});

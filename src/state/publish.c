@@ -625,8 +625,8 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 		struct event_job_end *end = &ret_event->u.job_end;
 		end->id.slot = 0;
 		end->queued = 0;
-		end->result.start = end->result.end = 0;
-		memset(&end->result.usage, 0, sizeof(end->result.usage));
+		end->result.start = end->result.end = end->result.user = end->result.sys = end->result.maxrss = 0;
+		end->result.nvcsw = end->result.nivcsw = 0;
 	}
 }
 

@@ -57,7 +57,7 @@ static struct event make_end(uint64_t seq) {
 		.id = {.batch = "default", .number = seq, .seq = seq, .attempt = 1, .slot = 1}, .queued = 123456, .nslots = 1,
 		.result = {.outcome = OUTCOME_OK, .start = 1, .end = 2345678},
 	}};
-	event.u.job_end.result.usage.ru_maxrss = 2048;
+	event.u.job_end.result.maxrss = 2048 * 1024;
 	return event;
 }
 

@@ -203,7 +203,7 @@ static void test_exit_code(void) {
 		check_equal(w.result.exit_code, codes[i]);
 		check_equal(w.result.term_signal, 0);
 		check(w.result.start > 0 && w.result.end > w.result.start);
-		check(w.result.usage.ru_maxrss > 0);
+		check(w.result.maxrss > 0);
 	}
 	world_close(&w);
 }

@@ -98,8 +98,8 @@ static void test_ends(void) {
 		.tail = "x\n",
 		.tail_len = 2,
 	};
-	end.result.usage.ru_utime = (struct timeval){1, 5};
-	end.result.usage.ru_maxrss = 3;
+	end.result.user = 1000005000;
+	end.result.maxrss = 3 * 1024;
 	check_string(encode((struct event){.kind = EVENT_JOB_END, .u.job_end = end}, 5),
 		"{\"v\":1,\"ev\":\"job_end\",\"t\":0.000005,\"job\":\"A#3\",\"batch\":\"A\",\"seq\":17,\"attempt\":1,\"slot\":2,"
 		"\"status\":\"signal\",\"exit\":null,\"signal\":9,\"oom\":true,\"queued\":0.000002,\"start\":0.000001,\"wall\":0.000003,"

@@ -25,12 +25,10 @@ static void set_field(struct event *event, const struct event_field *field) {
 	switch ((enum field_type)field->type) {
 	case FIELD_NUMBER:
 	case FIELD_INTEGER:
-	case FIELD_KILOBYTES:
 	case FIELD_EXIT: set_number(member, field->size, 7); break;
 	case FIELD_FLAG: set_number(member, field->size, true); break;
 	case FIELD_NAME: set_number(member, field->size, field->most - 1 - (field->most - 1 == (uint64_t)field->otherwise)); break;
 	case FIELD_SECONDS: *(uint64_t *)member = 5000000; break;
-	case FIELD_TIMEVAL: *(struct timeval *)member = (struct timeval){3, 250000}; break;
 	case FIELD_MOMENT: *(uint64_t *)member = BASE + 3000000; break;
 	case FIELD_SPAN: *(uint64_t *)with = BASE + 3000000; *(uint64_t *)member = BASE + 4000000; break;
 	case FIELD_DOUBLE: *(double *)member = -0.25; break;

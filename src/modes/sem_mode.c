@@ -62,14 +62,9 @@ static int acquire(struct semaphore *semaphore, const struct options *options, u
 
 // Opens the file `path` as standard input; with NULL, standard input stays. Returns 0, or -1 after a message.
 static int open_input(const char *path) {
-	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-	if (fd < 0 || (path && dup2(fd, STDIN_FILENO) < 0)) {
-		return diag_error("cannot open '%s': %s", text_shows(path), strerror(errno));
-	}
-	if (fd != STDIN_FILENO) {
-		close(fd);
-	}
-	return 0;
+	FP_CLEANUP(fd_close) int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	bool is_open = !path || (fd >= 0 && dup2(fd, STDIN_FILENO) >= 0);
+	return is_open ? 0 : diag_error("cannot open '%s': %s", text_shows(path), strerror(errno));
 }
 
 // Forks a process with a session of its own, so that it gets no SIGHUP when the caller's terminal closes. Returns 0 in the new

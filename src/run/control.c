@@ -395,10 +395,7 @@ void control_finish(struct control *control) {
 int control_open(struct run *run) {
 	const char *name = run->options->control.run;
 	if (!run->nested) {
-		if (name && !run->options->dry_run) {
-			return diag_error("--run %s: cannot make a socket: %s", name, strerror(errno));
-		}
-		return 0;
+		return name && !run->options->dry_run ? diag_error("--run %s: cannot make a socket: %s", name, strerror(errno)) : 0;
 	}
 	struct control *control = run->control = NEW(struct control);
 	control->run = run;

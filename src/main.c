@@ -19,14 +19,14 @@
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c: the library in the shell that clones it)
 //   remote/      channel_send()     the protocol of the connection to a worker on another machine, without its reads and writes: frames (frames.def);
 //                                   sshlogin.c: the machines, and the command that starts a worker there. To add a launcher for machines that share
-//                                   this machine's files (SSHLOGIN_LAUNCH; directory and environment are sent), write a file like slurm.c that makes
-//                                   the command, and follow OPT_LAUNCH and opt_launch in cli/: sshlogins_add_launch() gets the command. For machines
-//                                   with files of their own, follow SSHLOGIN_SSH in remote/ and hosts/
+//                                   this machine's files (SSHLOGIN_LAUNCH; directory and environment are sent, and replace those there), write a file
+//                                   like slurm.c that makes the command, and follow OPT_LAUNCH, opt_launch in cli/: sshlogins_add_launch() gets the
+//                                   command (one {}; each name once). For machines with files of their own, follow SSHLOGIN_SSH in remote/ and hosts/
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   a run in words: statistics, summary, status line, --explain
 //   draw/        html_draw()        the files made from a whole log (--report, --trace): the page, the timeline, Chrome's trace. To add a format,
-//                                   write a file here, call it in record/pictures.c, and follow OPT_TRACE and ->trace in cli/ (OPT_REPORT: FILE.html)
+//                                   write a file here, follow OPT_TRACE and ->trace in cli/ and record/pictures.c (OPT_REPORT, opt_report: FILE.html)
 //   manifest/    manifest_load()    turns a YAML file, by the table of its keys (keys.def), into typed batches, or reports all mistakes in it
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
 //   hosts/       hosts_request_place()      hosts.c: the machines of a run; host.c: a machine and its connection; host_attempt.c: a command there
@@ -63,9 +63,9 @@
 //     submission.c        items, numbered and submitted together
 //     job_run.c           the life of a job: run, retry, end
 //     attempt.c           one attempt: what it must have first (a machine, memory), its command, environment, child. To add a counted need of jobs,
-//                         follow memory (grep WHY_MEMORY, memory_claim, memory_wake): declare it in manifest/, cli/, state/ (job_spec.c, batch.c);
-//                         count as process/memory.c does; claim here between worker_wait_begin() and worker_wait_end(): its batch waits, others
-//                         pass. For jobs elsewhere hosts/host_places.c claims it; or, in a slot, their worker (hosts/hosts.c, remote/, modes/)
+//                         follow memory (grep WHY_MEMORY, memory_claim, memory_wake, memory_.*_waiting): declare it in manifest/, cli/, job_spec.c;
+//                         run/dag.c refuses what never fits; count as "admit" in process/memory.c; claim here, all needs in one step; wait
+//                         between worker_wait_begin() and worker_wait_end(): its batch waits, others pass. Elsewhere host_places.c, remote/, modes/
 //     loan.c              lends slots to the fairpars in jobs: each loan is an item in the batch of the job
 //     job_output.c        where a job's output goes: to the spool, to files, or as items to another batch (submission.c)
 //     created_files.c     the files that jobs create (`creates`); the files of failed jobs are removed

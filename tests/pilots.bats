@@ -33,6 +33,7 @@ SRUN
 echo "$*" >>"$slurm/squeue.calls"
 if [ -e "$slurm/down" ]; then echo "slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2; exit 1; fi
 if [ "${*#*%j}" != "$*" ] && mkdir "$slurm/slow/seen" 2>/dev/null; then echo >"$slurm/slow/begun"; exec sleep infinity; fi
+[ -z "$SQUEUE_NAMES" ] || [ "${*#*-n }" != "$*" ] || exit 0 # of these names there is no job
 case $* in *%L*) file=left ;; *%j*) file=names ;; *) file=reasons ;; esac
 [ ! -e "$slurm/$file" ] || cat "$slurm/$file"
 SQUEUE
@@ -239,7 +240,7 @@ END
 	printf '%s\n' "fairpar-$host-$$-$own_start-00000001" "fairpar-$host-$$-1-00000002" "fairpar-$host-$$-1-00000002" "fairpar-elsewhere-1-1-00000003" other fairpar-x >"$slurm/names"
 	make_fifo queue
 	mv queue "$slurm/queue"
-	start_fairpar --slurm -k echo ::: job
+	SQUEUE_NAMES=mine start_fairpar --slurm -k echo ::: job
 	wait_for grep -qs 00000002 "$slurm/scancel.calls"
 	echo >"$slurm/queue"
 	end_fairpar

@@ -49,7 +49,7 @@ static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 
 enum option_id option_as_given(const struct options *o, enum option_id id) {
 	static const enum option_id all[][4] = {{OPT_SSHLOGIN, OPT_SSHLOGINFILE, OPT_LAUNCH, OPT_SLURM}, {OPT_PIPE_PART, OPT_PIPE, OPT_CAT, OPT_FIFO}};
-	for (size_t i = 0; i < 4 && (id == OPT_SSHLOGIN || id == OPT_PIPE); ++i) {
+	for (size_t i = 0; i < sizeof(all[0]) / sizeof(all[0][0]) && (id == OPT_SSHLOGIN || id == OPT_PIPE); ++i) {
 		enum option_id other = all[id == OPT_PIPE][i];
 		if (o->given[other]) {
 			return other;

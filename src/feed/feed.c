@@ -66,7 +66,7 @@ static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	return true;
 }
 
-// Reads more of the data of --pipe or --tee, and queues a block as soon as there is one. Returns true if there may be more.
+// Reads more of the data of --pipe or --tee, and queues a block as soon as there is one. Returns true if there may be more now.
 static bool feed_fill_data(struct run *run, struct feed *feed) {
 	struct submission *submission = feed->own.submission;
 	struct block *block;

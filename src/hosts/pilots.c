@@ -30,10 +30,11 @@ enum {
 
 enum { RUNS, STOPS, CLOSES };
 
-// Environment variables that would change what squeue and scancel do here: they are unset for these commands. (Other variables change nothing here.)
+// Environment variables that choose which jobs squeue and scancel see: they are unset for these commands. (Others are overridden by options here, as
+// SQUEUE_USERS is, or name the cluster, as SLURM_CLUSTERS does.)
 static char *const changing[] = {
-	"SQUEUE_ACCOUNT", "SQUEUE_LICENSES", "SQUEUE_PARTITION", "SQUEUE_QOS", "SQUEUE_STATES", "SCANCEL_ACCOUNT", "SCANCEL_BATCH", "SCANCEL_CRON",
-	"SCANCEL_HURRY", "SCANCEL_INTERACTIVE", "SCANCEL_PARTITION", "SCANCEL_QOS", "SCANCEL_STATE", "SCANCEL_WCKEY", NULL,
+	"SQUEUE_ACCOUNT", "SQUEUE_LICENSES", "SQUEUE_NAMES", "SQUEUE_PARTITION", "SQUEUE_QOS", "SQUEUE_STATES", "SCANCEL_ACCOUNT", "SCANCEL_BATCH",
+	"SCANCEL_CRON", "SCANCEL_HURRY", "SCANCEL_INTERACTIVE", "SCANCEL_PARTITION", "SCANCEL_QOS", "SCANCEL_STATE", "SCANCEL_WCKEY", NULL,
 };
 
 struct pilots {

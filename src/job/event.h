@@ -112,7 +112,7 @@ struct event_job_start {
 	enum event_source source;
 	double lag;             // how far the job's batch was behind its share at this start, in turns or seconds; see --trace-service
 	uint64_t queued;        // nanoseconds that the attempt was queued before its start
-	enum event_why why;     // what the job last waited for, if it was queued for EVENT_WORTH_A_REASON or longer
+	enum event_why why;     // what the job has waited for longest, if it was queued for EVENT_WORTH_A_REASON or longer
 	uint64_t from;          // event_job.seq of the job whose output held this job's item; 0: the item was no output of a job
 	const char *warm;       // with --warm: "yes" if the shell is a clone, or "no, " and why the shell was executed; or NULL
 	const char *command;    // the command as people read it

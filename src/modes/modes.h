@@ -10,8 +10,8 @@
 // written.
 int show_manifest(struct options *options) FP_NODISCARD;
 
-// --from-log: reads the log options->from_log, prints the summary or --explain to stdout, and writes the pictures of --report and
-// --trace. Returns EXIT_TROUBLE after a message if any of that fails.
+// --from-log: reads the log options->from_log, and writes the pictures of --report and --trace. Without these, or with --summary or --explain, prints
+// the summary or the explanation on stdout. Returns EXIT_TROUBLE after a message if any of that fails.
 int show_log(const struct options *options);
 
 // --semaphore: waits for the semaphore and runs the command, or with --wait only waits. Returns the exit status of the run; if the run is

@@ -65,7 +65,7 @@ static int open_own(int fd) {
 	return own;
 }
 
-// Tries once to start the child. If that fails, ret_error->error is not 0, and nothing is left open.
+// Tries once to start the child. If that fails, ret_error->error is not 0, and only the cgroup of the claim, if any, is left open, for the next try.
 static void child_try(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
 	const struct child_config *config = child->config;
 	struct children *children = child->children;

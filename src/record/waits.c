@@ -134,7 +134,7 @@ struct search {
 	struct added_jobs *jobs;
 	const struct live_attempt *waiter; // the attempt that the search looks for, or NULL
 	struct buf path;       // once the waiter was found: the names of the jobs and batches on the way to it
-	bool forward;          // the search moves the jobs that it finds to the front of their queues
+	bool forward;          // the search brings forward the jobs that it finds (pool_bring_forward())
 };
 
 static bool search_job(struct search *search, uint64_t id);
@@ -252,7 +252,7 @@ static void check_circle(struct added_jobs *jobs, const struct live_attempt *att
 	}
 }
 
-// Moves the jobs, and all jobs that these wait for, to the front of their queues.
+// Brings forward the jobs, and all added jobs that these wait for: they start before the turn of any queue (pool_bring_forward()).
 static void bring_forward(struct added_jobs *jobs, const uint64_t *ids, size_t n) {
 	struct search search = {.jobs = jobs, .path = BUF_INIT, .forward = true};
 	++jobs->nsearches;

@@ -1,9 +1,10 @@
 // One end of a connection, without its I/O: makes frames of the bytes that come, queues frames to be sent in two lanes, limits how many bytes of
 // a job are under way (windows), and notices silence. dispatcher_end.h and worker_end.h are the two ends, each with such a channel.
 //
-// If no byte comes for 15 s, the channel sends a ping, and the other end answers the last ping that it has read. The channel breaks if no greeting
-// comes within 60 s, or later if no byte comes for 60 s, unless it is suspended. A broken channel takes and sends nothing any more. Everywhere in
-// src/remote, received bytes that are not valid break the channel, and a static text (`why`) says what is wrong with them.
+// If no byte comes for 15 s after the greeting, the channel sends a ping, and the other end answers the last ping that it has read. If no byte comes
+// for 60 s, the channel breaks. It also breaks 60 s after its beginning, or after bytes were last sent, if no greeting has come, but not with
+// waits_for_greeting. A suspended channel does neither. A broken channel takes and sends nothing any more. Everywhere in src/remote, received bytes
+// that are not valid break the channel, and a static text (`why`) says what is wrong with them.
 //
 // Pure: times are arguments, in nanoseconds of a clock that does not go back. One thread at a time.
 

@@ -18,7 +18,7 @@
 
 enum { MOST_CPUS = 100000, DEEPEST = 8 }; // the greatest N of N/HOST; how deep files may name files
 
-// Characters that have no special meaning to any shell or to ssh. The caller handles a '~' in front.
+// Characters that have no special meaning to any shell or to ssh. ('~' is not one: of a program "~/NAME", only NAME is tested.)
 #define PLAIN LETTERS DIGITS "_./+,:@%-"
 
 // ---- the list ----

@@ -252,11 +252,12 @@ static int choose_temp_dir(struct run *run) {
 		return diag_error("--tmpdir '%s': %s", text_shows(given), strerror(errno));
 	}
 	const char *own = given ? given : tmpfile_dir(NULL);
-	bool is_usable = own && access(own, W_OK | X_OK) == 0;
-	if (own && !is_usable) {
-		diag_warn("TMPDIR '%s' cannot be used: %s; /var/tmp is used instead", text_shows(own), strerror(errno));
+	run->temp_dir = access("/var/tmp", W_OK | X_OK) == 0 ? "/var/tmp" : "/tmp";
+	if (own && access(own, W_OK | X_OK) == 0) {
+		run->temp_dir = own;
+	} else if (own) {
+		diag_warn("TMPDIR '%s' cannot be used: %s; %s is used instead", text_shows(own), strerror(errno), run->temp_dir);
 	}
-	run->temp_dir = is_usable ? own : access("/var/tmp", W_OK | X_OK) == 0 ? "/var/tmp" : "/tmp";
 	return 0;
 }
 

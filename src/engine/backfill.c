@@ -27,8 +27,8 @@ static uint64_t free_at(const struct pool *pool, const struct group *group, uint
 	return taken < group->fair.slots ? group->fair.slots - taken : 0;
 }
 
-// Returns the first time from `now` on at which `width` slots are expected to be free (the shadow time). Returns `now`, so that nothing passes, if
-// that time is not known: an item of unknown length, or an overdue item, would have to end first.
+// Returns the first time from `now` on at which `width` slots are expected to be free (the shadow time), if overdue items end at once. Returns `now`,
+// so that nothing passes, if that time is not known: an item of unknown length, or only overdue items, would have to end first.
 static uint64_t expected_start(const struct pool *pool, const struct group *group, uint32_t width, uint64_t now) {
 	uint64_t low = now, high = now;
 	for (unsigned i = 0; i < pool->nworkers; ++i) {

@@ -52,8 +52,8 @@
 // [E15] While the reserver waits for its slots and no entry of the front goes first, items of other queues may start on free slots if they are
 //      expected to end before the reserver has all its slots: now + the median length of the queue's last items <= the time at which enough running
 //      items are expected to have ended, by the medians that their queues had when they began. An item of a queue without a median does not pass;
-//      nothing passes if the reserver needs the end of an item whose queue has no median, or of an overdue item. An item that passes is expected to
-//      end no later than items that the reserver waits for anyway; so passing does not put off the reserver's start, and no stream of short items can
+//      nothing passes if the reserver needs the end of an item whose queue has no median, or only of overdue items. An item that passes is expected
+//      to end no later than items that the reserver waits for anyway; so passing does not put off the reserver's start, and no stream of short items can
 //      starve it. Whether something may pass changes from no to yes only by events that call group_wake() [E3], or by a token that comes [E14]: its
 //      queue may pass at the next call of group_wake(). Enforced by backfill_find().
 // [E16] The demand is the number of slots that waiting items could use now, beyond the free ones. hooks.starving is called once when the demand rises

@@ -25,7 +25,7 @@
 #include "record/record.h"
 
 enum {
-	LOSSES_MOST = 3,   // a job that was lost with its machine this often fails, because the job itself may bring machines down
+	LOSSES_MOST = 3,   // how often a job that was lost with its machine is run again; then it fails, as the job itself may bring machines down
 	TRACE_LINES = 500, // lines of --trace-service that may wait for the event loop to write them
 };
 

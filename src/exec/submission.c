@@ -152,7 +152,7 @@ struct line_items *line_items_begin(struct worker *worker, struct queue *queue, 
 }
 
 static void submit_items(struct line_items *line_items) {
-	// items that a running item submits are never refused for lack of room; after SUBMIT_CLOSED submission_submit() has counted the items
+	// items that a running item submits are never refused for lack of room; at SUBMIT_CLOSED submission_submit() has counted them as never started
 	line_items->closed |= submission_submit(&line_items->submission, line_items->worker, line_items->flags) == SUBMIT_CLOSED;
 }
 

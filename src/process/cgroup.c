@@ -137,7 +137,7 @@ static void remove_leftovers(int dir_fd, const char *path) {
 }
 
 // Enables the memory controller for the groups below `root`. `is_own`: this process was started in the group `root`, which other programs may use,
-// too: a foreign process in it is then a failure (so `root` is never the machine's root cgroup). Returns NULL, or the reason for a failure.
+// too: a foreign process in it is then a failure (as in the machine's root cgroup). Returns NULL, or the reason for a failure.
 static const char *enable(struct cgroup_root *root, bool is_own) {
 	if (!control_has(root, "cgroup.controllers", "memory")) {
 		return "it has no memory controller";

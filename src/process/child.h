@@ -101,12 +101,12 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd);
 // To be called when SIGCHLD was reported, before children_reap_orphans().
 void children_note_sigchld(struct children *children);
 
-// Sends SIGKILL to the processes that the jobs have left behind, also to those that have left the group of their job (setsid, daemons): all of them
-// have become children of this process. If a job was sent the last step of the sequence, sends SIGKILL to all processes with the cookie, too. Called
-// at the end of an interrupted run, after the last child was reaped.
+// Sends SIGKILL to the processes that the jobs have left behind, also to those that have left the group of their job (setsid, daemons): when the
+// parent of such a process dies, the process becomes a child of this one. If a job was sent the last step of the sequence, sends SIGKILL to all
+// processes with the run's cookie (children_create()), too. Called at the end of an interrupted run, after the last child was reaped.
 void children_kill_orphans(struct children *children);
 
-// Sends SIGKILL to all processes with the cookie, running jobs too. Called last, right before this process dies.
+// Sends SIGKILL to all processes with that cookie, running jobs too. Called last, right before this process dies.
 void children_kill_with_cookie(struct children *children);
 
 // ---- looking at the running children ----

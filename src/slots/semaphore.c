@@ -84,8 +84,9 @@ static int enter(struct semaphore *s, const char *name, mode_t others, struct bu
 	return 0;
 }
 
-// Returns whether the home directory is missing (as that of a system user may be) or cannot be written. A cause that may pass, such as a full
-// disk, does not count: the user's other processes may already use the semaphores in the home directory.
+// Makes ~/.cache/fairpar/sem if it is missing. Returns whether this directory cannot be made or written, because the home directory is missing (as
+// that of a system user may be) or access is denied. A cause that may pass, such as a full disk, does not count: the user's other processes may
+// already use the semaphores there.
 static bool is_shut(const char *home) {
 	static const char *const below[] = {"/.cache", "/fairpar", "/sem"};
 	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;

@@ -101,5 +101,5 @@ static inline void dag_node_post(struct dag_node *node) {
 // Posts to the event loop that the batch has ended: its queue was removed.
 void dag_node_ended(struct dag_node *node);
 
-// Returns how the batch has ended so far: OUTCOME_OK, or its first failure.
+// Returns how the batch has ended so far: OUTCOME_OK, or the result of its first job that failed or was cancelled.
 struct result dag_node_result(const struct dag_node *node);

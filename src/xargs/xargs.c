@@ -696,7 +696,7 @@ bool xargs_is_meant(int argc, char *argv[]) {
 	return strcmp(name, "xargs") == 0 || (argc > 1 && strcmp(argv[1], "--xargs") == 0 && strcmp(name, "parallel") != 0);
 }
 
-// Warns if --xargs as the first word is probably meant as GNU parallel's --xargs: the command has {} without -I {}, or :::.
+// Warns if --xargs as the first word is probably meant as GNU parallel's: the command has {} without -I {}, or :::, or an option of fairpar's own.
 static void warn_parallel(const struct xargs_options *options) {
 	bool is_meant = options->is_foreign;
 	for (size_t i = 0; i < options->ncommand && !options->replace; ++i) {

@@ -1,4 +1,4 @@
-// The commands of a batch other than its items: on-failure, finally, and the listing of its items.
+// What a batch runs for no item: its on-failure and finally commands, and the pattern or command that lists its items.
 
 #include "exec/job_run.h"
 

@@ -290,7 +290,7 @@ struct host_attempt {
 	const struct hosts_place *place;
 	const struct child_config *config; // of the command
 	const char *dir;           // the command's directory on the host; NULL: the worker's directory
-	struct job_files *files;   // the files to be transferred; or NULL
+	struct job_files *files;   // the files to be copied to the machine and back; or NULL
 	// under hosts.lock
 	enum host_attempt_state state;
 	enum attempt_order order, order_sent; // the strongest order to the present step; the strongest that was sent to the worker

@@ -28,7 +28,7 @@ static inline bool outcome_is_failure(enum outcome outcome) {
 struct job_counts {
 	uint64_t ok;
 	uint64_t failed;    // jobs for which outcome_is_failure() is true
-	uint64_t cancelled; // jobs that fairpar ended early, or that never started
+	uint64_t cancelled; // jobs with OUTCOME_CANCELLED
 	uint64_t skipped;
 };
 

@@ -175,8 +175,8 @@ uint64_t manifest_delay_ns(const struct manifest_delay *delay, unsigned n);
 // True if `entry`, "NAME" or "NAME=VALUE", is one of the variables that fairpar sets for each job.
 bool manifest_env_is_set_for_each(const char *entry);
 
-// Sets *ret_pairs to the variables of all layers, the lowest layer first and no name twice. Returns their number. The
-// caller frees the array; its texts are borrowed.
+// Sets *ret_pairs to the variables of all layers, the lowest layer first; of a name in several layers, only the highest layer's value. Returns their
+// number. The caller frees the array; its texts are borrowed.
 size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs);
 
 enum manifest_listing {

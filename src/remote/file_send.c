@@ -197,7 +197,7 @@ static enum file_look look_in(const struct file_copy *copy, int dir) {
 	return is_there ? LOOK_SAME : errno == ENOENT ? LOOK_OTHER : LOOK_UNKNOWN;
 }
 
-// If the name is a link, looks for the receiver's temporary file in the directory that the link leads to, and so on from link to link.
+// If the name is a link, looks for the receiver's temporary file in the directory of the link's target, and so on from link to link.
 static enum file_look look_behind_links(const struct file_copy *copy) {
 	struct file_spot spot;
 	FP_CLEANUP(free_later) char *name = xstrdup(copy->base);

@@ -21,12 +21,12 @@ struct auto_slots {
 	atomic_bool starving;    // since the last sample, items have begun to wait for a slot, or the first job has begun
 	atomic_bool idle;        // items wait, but no job runs: the next job to begin sets `starving`
 
-	mutex lock;              // guards what follows, and controller_batch of the batches
+	mutex lock;              // guards the members down to work_ns, and the struct controller_batch of each batch
 	unsigned attempts;       // number of attempts that have begun and not ended
 	unsigned width;          // slots of these attempts
 	uint64_t ended;          // number of attempts that have ended since the last sample
 	double wall_ns, work_ns; // sums over these ended attempts: of run time × slots, and of controller_work()
-	uint64_t since;          // in_shared_pool: when `ended`, `wall_ns` and `work_ns` were last reset
+	uint64_t since;          // in_shared_pool: when these three were last reset; used only by auto_slots_observe()
 };
 
 struct auto_slots *auto_slots_new(const struct slots_bounds *bounds, const struct auto_owner *owner) {

@@ -77,6 +77,15 @@ void buf_vprintf(struct buf *buf, const char *format, va_list args) {
 	buf->len += (size_t)n;
 }
 
+void buf_add_number(struct buf *buf, uint64_t number) {
+	char digits[20], *end = digits + sizeof(digits), *at = end;
+	do {
+		*--at = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	buf_add(buf, at, (size_t)(end - at));
+}
+
 void buf_printf(struct buf *buf, const char *format, ...) {
 	BUF_ADD_ARGUMENTS(buf, format);
 }

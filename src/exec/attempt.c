@@ -477,8 +477,7 @@ static bool write_text(struct worker_state *state, const struct job *job, const 
 }
 
 // Builds state->command. `is_whole`: state->text has the whole text of the command. Returns 0; or -1 with *ret_result, after a message.
-static int build_command(struct worker_state *state, const struct job *job, const struct expansion *x, bool is_whole,
-                         struct result *ret_result) {
+static int build_command(struct worker_state *state, const struct job *job, const struct expansion *x, bool is_whole, struct result *ret_result) {
 	const struct template *template = job_template(job);
 	const struct interpreter *by = &job->spec->by;
 	int built = command_build(&state->command, template, x, by, &state->text);

@@ -55,8 +55,7 @@ void batch_command_on_failure(struct worker_state *state, const struct job *fail
 	struct result result = run_beside(state, &job);
 	if (outcome_is_failure(result.outcome)) {
 		char how[80];
-		diag_warn("job %s: its on-failure command failed too: %s", worker_state_label(state, &job),
-		          result_describe(&result, how, sizeof(how)));
+		diag_warn("job %s: its on-failure command failed too: %s", worker_state_label(state, &job), result_describe(&result, how, sizeof(how)));
 	}
 }
 
@@ -71,8 +70,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	struct result result = run_beside(state, &job);
 	if (result.outcome != OUTCOME_OK) {
 		char how[80];
-		diag_warn("batch '%s': its finally command failed: %s", text_shows(batch->name),
-		          result_describe(&result, how, sizeof(how)));
+		diag_warn("batch '%s': its finally command failed: %s", text_shows(batch->name), result_describe(&result, how, sizeof(how)));
 	}
 	return WORK_OK;
 }
@@ -98,8 +96,7 @@ static void warn_nothing(const struct run *run, const struct batch *batch, const
 	          text_shows(buf_str(&where)));
 }
 
-static void list_by_pattern(struct worker_state *state, struct worker *worker, struct queue *queue, const char *pattern,
-                            const char *dir) {
+static void list_by_pattern(struct worker_state *state, struct worker *worker, struct queue *queue, const char *pattern, const char *dir) {
 	FP_CLEANUP(free_later) char *error = NULL;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	struct line_items *line_items = line_items_begin(worker, queue, /* from */ 0, IN_THIS_ORDER, /* hold */ false);

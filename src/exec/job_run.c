@@ -38,8 +38,7 @@ static struct run *run_of(struct queue *queue) {
 
 // Ends the job's output, and then adds the job's row to the joblog. A job that was cancelled, or whose output is lost, gets no row, because --resume
 // is to run it again. So the row must not come before the output.
-static void end_output(struct worker_state *state, struct job *job, const struct result *result,
-                       uint64_t received) {
+static void end_output(struct worker_state *state, struct job *job, const struct result *result, uint64_t received) {
 	bool logged = result->outcome == OUTCOME_CANCELLED || atomic_load_relaxed(&state->run->output_error);
 	if (job->spool) {
 		if (log_sink_is_on_stdout(state->run)) {
@@ -195,12 +194,11 @@ static enum work_status queue_next(struct worker_state *state, struct queue *que
 
 static bool retry(struct queue *queue, struct job *job) {
 	end_pause(job);
-	switch (submit_again(run_of(queue), queue, NULL, job)) {
-	case SUBMIT_FULL: return false;
-	case SUBMIT_CLOSED: cut_off(job); break;
-	case SUBMIT_OK: break;
+	enum submit_status status = submit_again(run_of(queue), queue, NULL, job);
+	if (status == SUBMIT_CLOSED) {
+		cut_off(job);
 	}
-	return true;
+	return status != SUBMIT_FULL;
 }
 
 const struct retry_calls work_retries = {.resume = retry, .cut_off = cut_off};

@@ -13,20 +13,11 @@
 
 // ---- numbers and times ----
 
-static void add_u64(struct buf *buf, uint64_t value) {
-	char digits[20], *end = digits + sizeof(digits), *at = end;
-	do {
-		*--at = (char)('0' + value % 10);
-		value /= 10;
-	} while (value > 0);
-	buf_add(buf, at, (size_t)(end - at));
-}
-
 // Adds nanoseconds as seconds, cut off at microseconds.
 static void add_seconds(struct buf *buf, uint64_t ns) {
 	char digits[] = ".000000";
 	uint64_t us = event_us(ns);
-	add_u64(buf, us / 1000000);
+	buf_add_number(buf, us / 1000000);
 	for (int i = 6; i > 0; --i, us /= 10) {
 		digits[i] = (char)('0' + us % 10);
 	}
@@ -59,7 +50,7 @@ static void add_job(struct buf *buf, const struct event_field *field, const char
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	buf_adds(&name, batch);
 	buf_addc(&name, '#');
-	add_u64(&name, number);
+	buf_add_number(&name, number);
 	json_add_value(buf, field->key, name.data, name.len);
 }
 
@@ -113,7 +104,7 @@ static void add_exit(struct buf *buf, const struct result *result) {
 	if (result->term_signal || never) {
 		buf_adds(buf, "null");
 	} else {
-		add_u64(buf, (uint64_t)result->exit_code);
+		buf_add_number(buf, (uint64_t)result->exit_code);
 	}
 }
 
@@ -128,7 +119,7 @@ static void add_value(struct buf *buf, const struct event *event, const struct e
 	const void *member = (const char *)event + field->at, *with = (const char *)event + field->with;
 	const char *const *text = member;
 	switch ((enum field_type)field->type) {
-	case FIELD_NUMBER: add_u64(buf, number); break;
+	case FIELD_NUMBER: buf_add_number(buf, number); break;
 	case FIELD_INTEGER: buf_printf(buf, "%d", *(const int32_t *)member); break;
 	case FIELD_EXIT: add_exit(buf, &event->u.job_end.result); break;
 	case FIELD_FLAG: buf_adds(buf, "true"); break;

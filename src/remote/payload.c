@@ -12,9 +12,17 @@
 
 // ---- writing ----
 
-static void add(struct buf *buf, const char *name, const char *bytes) {
-	buf_printf(buf, "%s %zu\n%s", name, strlen(bytes), bytes);
+static void add_bytes(struct buf *buf, const char *name, const char *bytes, size_t n) {
+	buf_adds(buf, name);
+	buf_addc(buf, ' ');
+	buf_add_number(buf, n);
 	buf_addc(buf, '\n');
+	buf_add(buf, bytes, n);
+	buf_addc(buf, '\n');
+}
+
+static void add(struct buf *buf, const char *name, const char *bytes) {
+	add_bytes(buf, name, bytes, strlen(bytes));
 }
 
 // Adds a field with the number; none if the number is 0, because the reader takes a missing field as 0.
@@ -37,7 +45,7 @@ static void add_unset(struct buf *buf, char *const *from, char *const *to, char 
 	for (; from < to; ++from) {
 		size_t len = strcspn(*from, "=");
 		if (!env_find(env, *from, len)) {
-			buf_printf(buf, "unset %zu\n%.*s\n", len, (int)len, *from);
+			add_bytes(buf, "unset", *from, len);
 		}
 	}
 }

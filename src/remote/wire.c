@@ -36,11 +36,14 @@ void wire_write(struct buf *buf, const struct wire_frame *frame) {
 	const struct frame_kind *kind = &kinds[frame->type];
 	buf_adds(buf, kind->name);
 	for (unsigned i = 0, n = wire_numbers(frame->type); i < n; ++i) {
-		buf_printf(buf, " %llu", ull(frame->numbers[i]));
+		buf_addc(buf, ' ');
+		buf_add_number(buf, frame->numbers[i]);
 	}
 	if (kind->has_payload) {
 		verify(frame->size <= kind->most);
-		buf_printf(buf, " %zu\n", frame->size);
+		buf_addc(buf, ' ');
+		buf_add_number(buf, frame->size);
+		buf_addc(buf, '\n');
 		buf_add(buf, frame->payload, frame->size);
 	}
 	buf_addc(buf, '\n');

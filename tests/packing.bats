@@ -166,6 +166,9 @@ same() {
 	run_fairpar 255 -k -j1 -x -m -s 12 echo ::: a b bbbbbbbbbbbb c
 	assert_lines 'a b'
 	assert_contains "$stderr" "command line too long (17 >= 12): 'bbbbbbbbbbbb'"
+	run_fairpar 255 -k -j1 -x -n3 -s 12 echo ::: a b c d bbbbbbbbbbbb e
+	assert_lines 'a b c' d
+	assert_contains "$stderr" "command line too long (17 >= 12): 'bbbbbbbbbbbb'"
 }
 
 @test "with -N an item that cannot be one takes its place: the others do not move" {

@@ -319,6 +319,7 @@ static int open_packing(struct run *run) {
 	limits->room = argument_room(&run->spec);
 	limits->waits = options->spreads;
 	limits->inserts_none = options->inserts_none;
+	limits->exits = options->exits;
 	limits->template = run->spec.command;
 	packs_prepare(limits);
 	run->feeds->slots = options->spreads ? run->slots : 0;

@@ -104,7 +104,7 @@ enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, 
 		pack->size += size;
 		return PACK_TAKEN;
 	}
-	if (counts && !packs_fit(limits, record->nargs, size, /* is_alone */ true)) {
+	if (counts && !limits->exits && !packs_fit(limits, record->nargs, size, /* is_alone */ true)) {
 		mark_bad(pack, limits, record, too_long);
 		return PACK_TAKEN;
 	}

@@ -19,6 +19,7 @@ struct pack_limits {
 	bool fills;          // no shell runs the command: several records together may exceed `chars`, up to `room`, which is then known
 	bool waits;          // a full pack is not taken before the next record has come, because the last pack is spread over the slots
 	bool inserts_none;   // -N0: records are counted, but the command gets none of their arguments
+	bool exits;          // the caller reads no further than a record that is too long: the record does not make a pack of fixed length bad
 	const struct template *template; // the template of the command, borrowed; NULL: the command is the arguments, with a byte between two of them
 	// lengths of text in bytes, which packs_prepare() sets; without a template the caller may set them
 	ptrdiff_t fixed;     // the length of the command without arguments; below 0 if the command is nothing but arguments

@@ -84,6 +84,17 @@ stopped_by() {
 	end_fairpar 130
 }
 
+@test "--stop-signal: a job that fails is not tried again, and its on-failure command runs" {
+	make_fifo started go
+	start_fairpar -j1 --retries 3 --on-failure 'echo failed {} $FAIRPAR_EXIT $FAIRPAR_ATTEMPT' --stop-signal USR1 'echo >started; read -r _ <go; exit 3 #' ::: 1 2
+	await started
+	kill -USR1 "$fairpar_pid"
+	wait_for grep -q 'stopping: no more jobs start' "$BATS_TEST_TMPDIR/stderr"
+	release go
+	end_fairpar 1
+	assert_lines "failed 1 3 1"
+}
+
 @test "--stop-signal: input that was not read to its end makes the run fail, and is told" {
 	need jq
 	make_fifo started go input

@@ -188,8 +188,11 @@ static enum work_status queue_next(struct worker_state *state, struct queue *que
 	if (kept->pending == NEXT_STEP && !job_is_cancelled(kept) && !atomic_load_relaxed(&run->halt_now)) {
 		return run_kept(state->worker, queue, kept);
 	}
-	cut_off(kept);
-	return WORK_OK;
+	struct result result = unmade_result(state, kept);
+	end_pause(kept);
+	enum work_status status = job_end(state, kept, &result); // not cut_off(), which runs no on-failure command
+	free(kept);
+	return status;
 }
 
 static bool retry(struct queue *queue, struct job *job) {

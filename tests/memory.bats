@@ -136,3 +136,19 @@ several_runs() {
 	wait
 	assert_eq "$(cat second.out third.out little.out)" $'third\nlittle'
 }
+
+@test "--single --memory: the time of --pool-wait begins when there is memory" {
+	hold first --pool-slots 1 --memory 200M
+	make_fifo second.in second.go
+	single second sh -c 'echo >second.in; read -r _ <second.go'
+	await_pool ', 1 waiting'
+	single third --memory 200M --pool-wait 2 echo third
+	until grep -q "memory: 'echo' waits for 200M" third.err; do kill -0 "$single_pid" || fail 'third has ended' || return; done
+	sleep 2.1
+	release first.go
+	await second.in
+	until "$FAIRPAR" --pool --status | grep -q ', 1 waiting'; do kill -0 "$single_pid" || fail 'third was given up' || return; done
+	release second.go
+	wait
+	assert_eq "$(cat third.out)" third
+}

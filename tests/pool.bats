@@ -176,6 +176,14 @@ load pools
 	await_pool '0 of 1 slots taken'
 }
 
+@test "the status tells how many slots are lent, and an inner command gets no more than the outer one has" {
+	need jq
+	for slots in 4 3 5; do
+		run_fairpar --pool --pool-slots 6 --single --slots-per-job 4 "$FAIRPAR" --pool --single --slots-per-job $slots "$FAIRPAR" --pool --status=json
+		assert_eq "$(jq -r '.clients[1] | [.leases, .slots, .lent] | @csv' "$BATS_TEST_TMPDIR/stdout")" "1,0,$((slots < 4 ? slots : 4))"
+	done
+}
+
 @test "pools with different names know nothing of each other" {
 	hold h --pool-slots 1
 	FAIRPAR_POOL=other run_fairpar --pool-slots 1 --single echo ran

@@ -61,6 +61,17 @@ say_waits() {
 	wait
 }
 
+@test "with --quiet a waiting command shows nothing on the terminal" {
+	need python3
+	hold h --pool-slots 1
+	wait_on_terminal h 80 'lined up' "'$FAIRPAR' --pool --quiet --single echo ran &
+		until '$FAIRPAR' --pool --status | grep -q ', 1 waiting'; do :; done
+		echo lined up; wait"
+	assert_contains "$output" 'ran'
+	[[ $output != *'waiting for'* ]]
+	wait
+}
+
 @test "after Ctrl-Z and fg a waiting command shows its place again" {
 	need python3
 	hold h --pool-slots 1

@@ -64,14 +64,14 @@ static void show_rank(const struct options *options, const struct client_event *
 	(void)screen_draw(NULL, buf_str(&line), 1);
 }
 
-// Answers signals while the command waits: for a slot; or for memory, if `client` is NULL. A signal that would end a run ends this process.
+// Answers signals while the command waits. After SIGCONT asks `client` (NULL: nobody) for the rank. A signal that would end a run ends this process.
 static void answer_signals(struct client *client, int signal_fd) {
 	int signal;
 	while ((signal = signals_next(signal_fd)) != 0) {
 		if (signal == SIGTSTP) {
 			screen_clear(NULL);
 			signals_stop_self();
-		} else if (signal == SIGCONT && client && isatty(STDERR_FILENO)) {
+		} else if (signal == SIGCONT && client) {
 			client_ask(client, CLIENT_RANK); // the line is drawn again
 		} else if (is_ending_signal(signal)) {
 			screen_close();
@@ -98,7 +98,7 @@ enum awaited { AWAITED_LEASE, AWAITED_NOBODY, AWAITED_TOO_LONG };
 // AWAITED_NOBODY if the server was lost, or AWAITED_TOO_LONG if no lease came by `deadline` (--pool-wait).
 static enum awaited await_lease(struct client *client, const struct options *options, uint64_t deadline, int signal_fd,
                                 struct client_event *ret_lease) {
-	const bool draws = isatty(STDERR_FILENO);
+	const bool draws = isatty(STDERR_FILENO) && !options->quiet;
 	uint64_t slow = draws || options->quiet ? TIME_NEVER : now_ns() + CLIENT_SLOW;
 	bool is_late = false;      // the time of --pool-wait is over, and the server was asked once more for the rank
 	for (;;) {
@@ -135,7 +135,7 @@ static enum awaited await_lease(struct client *client, const struct options *opt
 			slow = TIME_NEVER;
 			client_ask(client, CLIENT_RANK);
 		}
-		answer_signals(client, signal_fd);
+		answer_signals(draws ? client : NULL, signal_fd);
 	}
 }
 
@@ -410,7 +410,9 @@ static int run_single(struct client *client, const struct options *options, uint
 	struct memory memory;
 	struct memory_claim claim = {.is_open = false};
 	if (client && options->pool.memory > 0) { // memory before a slot: jobs that have the memory may need the slot in order to end
+		const uint64_t since = now_ns();
 		await_memory(client, options, signal_fd, &memory, &claim);
+		deadline += deadline != TIME_NEVER ? now_ns() - since : 0;
 	}
 	if (client) {
 		screen_open(NULL, NULL);

@@ -83,7 +83,7 @@ struct client *pool_client_open(const struct options *options, int *ret_status) 
 		.weight = (uint32_t)pool->weight,
 		.priority = (int32_t)pool->priority,
 		.below = lease_id_named(getenv("FAIRPAR_LEASE"), pool->name),
-		.shows_rank = pool->single && isatty(STDERR_FILENO),
+		.shows_rank = pool->single && isatty(STDERR_FILENO) && !options->quiet,
 		.reuses = !pool->single,
 		.deadline = !starts ? 0 : pool->wait == TIME_NEVER ? TIME_NEVER : now_ns() + pool->wait,
 		.says = !options->quiet,

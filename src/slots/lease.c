@@ -752,7 +752,7 @@ void lease_client_stat(const struct lease_client *client, uint64_t now, struct l
 	};
 	list_for_each_entry(&client->leases, const struct lease, lease, own) {
 		++ret_stat->held;
-		ret_stat->lent += lease->lender != NULL;
+		ret_stat->lent += lease->lender ? lease->width : 0;
 		ret_stat->slots += lease->lender ? 0 : lease->width;
 		since = lease->granted < since ? lease->granted : since;
 	}

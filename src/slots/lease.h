@@ -172,7 +172,7 @@ struct lease_stat {
 };
 struct lease_client_stat {
 	const char *batch;         // name of the client's batch, or NULL
-	unsigned held, slots, lent; // numbers of the client's leases, of the slots that they take, and of the leases that were lent to it
+	unsigned held, slots, lent; // numbers of the client's leases, of the slots that they take, and of the slots that were lent to it
 	uint32_t wanted;           // slots of the leases for which the client waits
 	unsigned rank;             // lease_rank()
 	uint32_t gathers;          // the width of the client's next lease, while free slots are kept for it; 0: no slots are kept

@@ -7,7 +7,7 @@ setup() {
 	export HOME=$BATS_TEST_TMPDIR/home
 	unset XDG_RUNTIME_DIR
 	mkdir -p "$HOME"
-	sems=$HOME/.cache/fairpar/sem
+	sems=$HOME/.cache/fairpar/sem/on-$(uname -n | sed 's/\./%2E/g')
 }
 
 # start_sem NAME ARGUMENT …: a semaphore's command in the foreground, in the background; $fairpar_pid, output in NAME.out
@@ -201,9 +201,20 @@ hold() {
 	local homes=('' /nonexistent/home /dev/null)
 	[[ -w read-only ]] || homes+=("$PWD/read-only") # root writes it
 	for HOME in "${homes[@]}"; do
-		run_fairpar --id test --fg 'ls "$FAIRPAR_POOL_DIR/sem"' </dev/null
+		run_fairpar --id test --fg 'ls "$FAIRPAR_POOL_DIR"/sem/on-*' </dev/null
 		assert_eq "$output" id-test
 	done
+}
+
+@test "the semaphores of two hosts with one home are independent" {
+	need unshare
+	unshare -ru sh -c 'echo other >/proc/sys/kernel/hostname' 2>/dev/null || skip "a host of another name cannot be made"
+	make_fifo in go
+	hold go
+	run unshare -ru sh -c 'echo other >/proc/sys/kernel/hostname; exec "$FAIRPAR" --id test --st -0.2 --fg echo there' </dev/null
+	assert_eq "$output" there
+	release go
+	run_fairpar --id test --wait </dev/null
 }
 
 @test "a command in the background outlives the terminal of its caller" {

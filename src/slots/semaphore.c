@@ -100,7 +100,20 @@ static bool is_shut(const char *home) {
 	return faccessat(AT_FDCWD, buf_str(&path), W_OK | X_OK, AT_EACCESS) != 0;
 }
 
-// Enters the directory in which all semaphores are. Returns 0, or -1 with *error.
+// Appends a file name for any text: the prefix, then the text with %XX for all but letters, digits, "-" and "_".
+static void add_file_name(struct buf *file, const char *prefix, const char *text) {
+	buf_adds(file, prefix);
+	for (const char *c = text; *c; ++c) {
+		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '-' || *c == '_';
+		if (plain) {
+			buf_addc(file, *c);
+		} else {
+			buf_printf(file, "%%%02X", (unsigned)(unsigned char)*c);
+		}
+	}
+}
+
+// Enters the directory in which all semaphores of this host are. Returns 0, or -1 with *error.
 static int enter_all(struct semaphore *s, struct buf *error) {
 	const char *home = getenv("HOME");
 	bool at_home = home && home[0] == '/' && !is_shut(home);
@@ -114,21 +127,18 @@ static int enter_all(struct semaphore *s, struct buf *error) {
 	if (s->parent_fd < 0) {
 		return fail(s, error, "open");
 	}
-	return (!at_home || enter(s, "fairpar", 022, error) == 0) && enter(s, "sem", 077, error) == 0 ? 0 : -1;
+	// a directory for each host: on a disk that hosts share, a lock that a FIFO has on one host is not seen on another
+	char host[HOST_NAME_MAX + 1] = "";
+	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
+	(void)gethostname(host, HOST_NAME_MAX);
+	add_file_name(&own, "on-", host);
+	return (!at_home || enter(s, "fairpar", 022, error) == 0) && enter(s, "sem", 077, error) == 0
+		&& enter(s, buf_str(&own), 077, error) == 0 ? 0 : -1;
 }
 
-// Makes a file name from any name: "id-", then the name with %XX for all but letters, digits, "-" and "_".
 static int set_name(struct semaphore *s, const char *name, struct buf *error) {
 	struct buf file = BUF_INIT;
-	buf_adds(&file, "id-");
-	for (const char *c = name; *c; ++c) {
-		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '-' || *c == '_';
-		if (plain) {
-			buf_addc(&file, *c);
-		} else {
-			buf_printf(&file, "%%%02X", (unsigned)(unsigned char)*c);
-		}
-	}
+	add_file_name(&file, "id-", name);
 	s->name = buf_take(&file);
 	if (strlen(s->name) <= NAME_MAX) {
 		return 0;

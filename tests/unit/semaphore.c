@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
@@ -32,10 +33,23 @@ static void begin(void) {
 	check(atexit(remove_home) == 0);
 }
 
+// Returns the name of the directory of this host.
+static const char *host_dir(void) {
+	static struct buf dir;
+	char host[HOST_NAME_MAX + 1] = "";
+	check(gethostname(host, HOST_NAME_MAX) == 0);
+	buf_reset(&dir);
+	buf_adds(&dir, "on-");
+	for (const char *c = host; *c; ++c) {
+		buf_adds(&dir, *c == '.' ? "%2E" : (char[]){*c, '\0'});
+	}
+	return buf_str(&dir);
+}
+
 static const char *in_home(const char *name) {
 	static struct buf path;
 	buf_reset(&path);
-	buf_printf(&path, "%s/.cache/fairpar/sem/%s", home, name);
+	buf_printf(&path, "%s/.cache/fairpar/sem/%s/%s", home, host_dir(), name);
 	return buf_str(&path);
 }
 
@@ -94,11 +108,11 @@ static void test_names(void) {
 
 static void test_places(void) {
 	begin();
-	char path[sizeof(home) + 32];
+	char path[sizeof(home) + HOST_NAME_MAX * 3 + 32];
 	static const char *const not_homes[] = {NULL, "", "relative", "/nonexistent/home", "/dev/null"};
 	snprintf(path, sizeof(path), "%s/pools", home);
 	check(setenv("FAIRPAR_POOL_DIR", path, 1) == 0);
-	snprintf(path, sizeof(path), "%s/pools/sem/id-x", home);
+	snprintf(path, sizeof(path), "%s/pools/sem/%s/id-x", home, host_dir());
 	for (size_t i = 0; i < sizeof(not_homes) / sizeof(not_homes[0]); ++i) {
 		check((not_homes[i] ? setenv("HOME", not_homes[i], 1) : unsetenv("HOME")) == 0);
 		struct semaphore *semaphore = open_one("x");
@@ -113,7 +127,7 @@ static void test_places(void) {
 	check(chmod(in_home(""), 0750) == 0);
 	check(strstr(why_not("x"), "is open to other users"));
 	check(rmdir(in_home("")) == 0);
-	check(symlink("/tmp", (snprintf(path, sizeof(path), "%s/.cache/fairpar/sem", home), path)) == 0);
+	check(symlink("/tmp", (snprintf(path, sizeof(path), "%s/.cache/fairpar/sem/%s", home, host_dir()), path)) == 0);
 	check(strstr(why_not("x"), "cannot open"));
 }
 

@@ -293,6 +293,18 @@ same_as_parallel() {
 	assert_eq "$(cat got)" $'a\nb'
 }
 
+@test "--retry-failed runs each command as it is, whatever options say of items" {
+	run_fairpar 2 -j1 -n2 --joblog log 'echo {}; exit 3' ::: a b ' c,' d
+	cp log first
+	local options
+	for options in -n2 -N0 -X -L1 '-s 5' '--colsep ,' --csv --skip-first-line '-E {}' -r --shuf '--header 0' '--pack auto'; do
+		cp first log
+		eval "run_fairpar 2 -k -j1 $options --joblog log --retry-failed"
+		assert_lines 'a b' ' c, d'
+		assert_eq "$(tail -n 2 log | cut -f1,9)" "$(tail -n 2 first | cut -f1,9)"
+	done
+}
+
 @test "changed input never leaves a job out" {
 	run_fairpar --joblog log echo ::: a b c
 	run_fairpar -k --joblog log --resume echo ::: z y x w

@@ -64,7 +64,7 @@ static void hint_at_quotes(const struct options *o, char *const *words, size_t n
 static int resolve_sources(struct options *o) {
 	if (o->resume == RESUME_RETRY) { // as in GNU parallel, the command and the items are ignored
 		o->ncommand = o->nsources = 0;
-		o->input.header = false;
+		o->shuffle = false;
 		return 0;
 	}
 	if (o->nsources == 0 && o->nbatch_files > 0 && (o->batch || o->batch_by)) {
@@ -113,6 +113,10 @@ static int resolve_csv(struct options *o) {
 
 // Resolves how items are split and trimmed. As in GNU parallel, --header alone splits at tabs, and --colsep without --trim trims blanks.
 static int resolve_items(struct options *o) {
+	if (o->resume == RESUME_RETRY) { // the items are the commands of the joblog, as they are
+		o->input = (struct input_config){.delimiter = '\n'};
+		return 0;
+	}
 	o->input.delimiter = o->given[OPT_NULL] ? '\0' : o->input.delimiter;
 	o->input.end = o->input.end && *o->input.end ? o->input.end : NULL;
 	o->input.trim = o->input.trim > TRIM_BOTH || (o->colsep_given && !o->given[OPT_TRIM]) ? TRIM_BOTH : o->input.trim; // the word rl means lr
@@ -166,6 +170,10 @@ static int check_pack(const struct options *o) {
 static int resolve_packing(struct options *o) {
 	const bool *given = o->given;
 	struct packing *packing = &o->packing;
+	if (o->resume == RESUME_RETRY) { // --retry-failed runs whole commands, which are not packed
+		*packing = (struct packing){.items = 1};
+		return 0;
+	}
 	bool is_list = given[OPT_M] || given[OPT_XARGS], has_n = given[OPT_MAX_REPLACE_ARGS];
 	uint32_t items = has_n ? packing->max_replace : packing->max_args;
 	packing->spreads = given[OPT_X] || given[OPT_M];
@@ -178,7 +186,6 @@ static int resolve_packing(struct options *o) {
 	packing->repeats = given[OPT_X] || has_n || (given[OPT_LINES] && !is_list);
 	bool fills = packing->spreads || given[OPT_XARGS];
 	packing->items = items > 0 ? items : fills && !packing->inserts_none ? 0 : 1;
-	packing->by_time = packing->by_time && o->resume != RESUME_RETRY; // --retry-failed runs whole commands, which are not packed
 	if (packing->by_time) {
 		packing->items = packing->max_args;
 		return check_pack(o);

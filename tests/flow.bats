@@ -445,6 +445,16 @@ END
 	assert_contains "$stderr" '1 of 3 jobs failed: list#1 (exit 1); 1 cancelled'
 }
 
+@test "a batch that needs a cancelled one is skipped, and the message says that it was cancelled" {
+	manifest <<'END'
+  a: {run: exit 1}
+  b: {run: echo b}
+  c: {needs: [b], run: echo c}
+END
+	run_fairpar 1 -j1 --halt soon,fail=1 -f m.yaml
+	assert_contains "$stderr" "batch 'c' is skipped: it needs 'b', which was cancelled"
+}
+
 # ---- creates ----
 
 @test "a job whose product is there is done without running, and its then too" {
@@ -508,13 +518,16 @@ END
 	make_fifo up
 	manifest <<'END'
   a: {run: "echo half >out; echo up >up; exec sleep 100", creates: out}
+  b: {run: "mkdir dir; echo up >up; exec sleep 100", creates: dir}
 END
 	exec 5<>up
-	start_fairpar -f m.yaml 5>&-
+	start_fairpar -j2 -f m.yaml 5>&-
+	await up
 	await up
 	kill -KILL "$fairpar_pid"
 	end_fairpar 137
 	until_true test ! -e out
+	until_true test ! -e dir
 }
 
 # ---- contexts ----

@@ -227,8 +227,11 @@ static void end_all(struct group_table *table, int table_fd) {
 	}
 	for (const char *path = buf_str(&paths), *end = path + paths.len; path < end; path += strlen(path) + 1) {
 		struct stat st;
-		if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-			(void)!unlink(path); // nobody is left who could be told of a failure
+		int error = lstat(path, &st); // nobody is left who could be told of a failure
+		if (!error && S_ISREG(st.st_mode)) {
+			(void)!unlink(path);
+		} else if (!error && S_ISDIR(st.st_mode)) {
+			(void)!rmdir(path); // fails unless the directory is empty
 		}
 	}
 }

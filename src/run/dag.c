@@ -227,7 +227,8 @@ static void skip_one(struct affected *affected, struct dag_node *node, const cha
 	--run->dag->nwaiting;
 	atomic_store_relaxed(&node->state, NODE_SKIPPED); // relaxed: threads that count by this state do so under the publisher's lock
 	bool is_skipped = dag_node_state(because) == NODE_SKIPPED && !because->failure_seen;
-	const char *how = is_skipped ? "is skipped" : because->is_tainted ? "lacks items" : "failed";
+	const char *how = is_skipped ? "is skipped" : because->is_tainted ? "lacks items" :
+		dag_node_result(because).outcome == OUTCOME_CANCELLED ? "was cancelled" : "failed";
 	if (++affected->nskipped <= SKIPS_NAMED && !run->options->quiet) {
 		diag_note("batch '%s' is skipped: %s '%s', which %s", text_shows(node->plan->name), why, text_shows(because->plan->name), how);
 	}

@@ -58,7 +58,7 @@ brief() {
 @test "of failed jobs of a single batch that output is repeated which went elsewhere" {
 	run_fairpar 1 -j1 'echo o{}; echo e{} >&2; exit {}' ::: 0 1
 	assert_eq "$(grep -A 3 '^  FAILED' <<<"$stderr" | tail -n +2)" $'    | o1\nfairpar: 1 of 2 jobs failed'
-	for how in '--results table.csv' --latest-line; do
+	for how in '--results table.csv' '--results dir' --latest-line; do
 		# shellcheck disable=SC2086 # two words
 		brief $how 'echo o{}; echo e{} >&2; exit {}' ::: 0 1
 		assert_eq "$(tail -n 3 out)" $'    | o1\n    | e1\nfairpar: 1 of 2 jobs failed'

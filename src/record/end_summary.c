@@ -79,7 +79,7 @@ static bool print_summary(const struct run *run, struct run_stats *stats) {
 	}
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	bool whole = always || many; // false: the summary lists only the failed jobs of a single batch
-	bool err_seen = !options->show.latest_line && !(options->results && option_results_is_table(options->results));
+	bool err_seen = !options->show.latest_line && !options->results;
 	bool out_seen = err_seen && !options->files && is_same_place(STDOUT_FILENO, STDERR_FILENO);
 	add(&text, stats, STDERR_FILENO, (struct summary_form){
 		.table = whole, .out_seen = !whole && out_seen, .err_seen = !whole && err_seen,

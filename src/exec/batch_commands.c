@@ -92,8 +92,7 @@ static void warn_nothing(const struct run *run, const struct batch *batch, const
 		buf_printf(&where, " in '%s", dir[0] == '/' ? "" : run->cwd);
 		buf_printf(&where, "%s%s'", dir[0] == '/' || dir[0] == '\0' ? "" : "/", dir);
 	}
-	diag_warn("batch '%s': glob '%s' matches nothing%s", text_shows(batch->name), text_shows(pattern),
-	          text_shows(buf_str(&where)));
+	diag_warn("batch '%s': glob '%s' matches nothing%s", text_shows(batch->name), text_shows(pattern), text_shows(buf_str(&where)));
 }
 
 static void list_by_pattern(struct worker_state *state, struct worker *worker, struct queue *queue, const char *pattern, const char *dir) {
@@ -134,8 +133,7 @@ static enum work_status run_listing(struct worker *worker, struct queue *queue, 
 	if (plan->source == MANIFEST_GLOB) {
 		list_by_pattern(state, worker, queue, plan->source_text, batch->specs[0]->context->cwd);
 	} else if (run->options->dry_run) {
-		diag_note("batch '%s': its items come from a command, which is not run: %s", text_shows(batch->name),
-		          text_shows(plan->source_text));
+		diag_note("batch '%s': its items come from a command, which is not run: %s", text_shows(batch->name), text_shows(plan->source_text));
 	} else {
 		list_by_command(state, worker, queue, batch->listing);
 	}

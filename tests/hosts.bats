@@ -620,8 +620,15 @@ make_meeting() {
 	run_fairpar --nice 7 --launch 'env {}' 'nice #' ::: 1 </dev/null
 	assert_eq "$output" "$(nice -n 7 nice)"
 	sed -i 's|^exec sh|nice >nice.ssh\n&|' "$PARALLEL_SSH"
-	run_fairpar --nice 7 -S 1/one true ::: 1 </dev/null
+	run_fairpar --nice 7 -S 1/one 'nice #' ::: 1 </dev/null
 	assert_eq "$(<nice.ssh)" "$(nice)"
+	assert_eq "$output" "$(nice -n 7 nice)"
+}
+
+@test "the niceness and the umask of a batch are those of its jobs on other machines, too" {
+	printf 'version: 1\nbatches:\n  a: {run: "nice; umask", nice: 3, umask: 0017}\n  b: {run: "nice; umask", needs: a}\n' >jobs.yaml
+	run_fairpar -S 1/one -f jobs.yaml </dev/null
+	assert_lines "$(nice -n 3 nice)" 0017 "$(nice)" "$(umask)"
 }
 
 @test "--launch runs jobs also where the working directory was deleted" {

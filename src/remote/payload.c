@@ -72,14 +72,14 @@ static void add_env(struct buf *buf, char *const *env, const struct payload_cont
 	add_unset(buf, next, context->copies_context ? end : next, env);
 }
 
-// Appends the umask, the limits and the niceness.
-static void add_limits(struct buf *buf, const struct context *job) {
+// Appends the umask and the niceness, which the job has only if the options or the manifest set them; and, with `limits`, the limits.
+static void add_limits(struct buf *buf, const struct context *job, bool limits) {
 	char text[80];
 	if (job->umask != (mode_t)-1) {
 		snprintf(text, sizeof(text), "%u", (unsigned)job->umask);
 		add(buf, "umask", text);
 	}
-	for (unsigned i = 0; i < job->nlimits; ++i) {
+	for (unsigned i = 0; limits && i < job->nlimits; ++i) {
 		snprintf(text, sizeof(text), "%u %llu %llu", i, ull((uint64_t)job->limits[i].rlim_cur), ull((uint64_t)job->limits[i].rlim_max));
 		add(buf, "limit", text);
 	}
@@ -100,9 +100,7 @@ void payload_write(struct buf *buf, const struct child_config *config, const str
 		add(buf, "dir", context->dir);
 		add_flag(buf, "makes-dir", context->makes_dir);
 	}
-	if (context->copies_context) {
-		add_limits(buf, config->context);
-	}
+	add_limits(buf, config->context, context->copies_context);
 	add_number(buf, "timeout", config->timeout);
 	add_number(buf, "memory", config->memory);
 	add(buf, "label", config->label);

@@ -16,7 +16,7 @@ struct payload_context {
 	char *const *base;    // variables that the worker has already, from its own start or an `env` frame. A variable of the job is not sent if its
 	                      // string is one of these strings: the addresses are compared, not the texts
 	char *const *withheld; // names of variables that are not sent
-	bool copies_context;  // --launch: jobs get the same context there as here, so unset variables, umask, limits and niceness are sent, too
+	bool copies_context;  // --launch: jobs get the same context there as here, so unset variables and limits are sent, too
 	const char *dir;      // the job's directory, relative to the worker's; NULL: the worker's
 	bool makes_dir;       // the worker makes the directory if it is missing
 	uint64_t batch;       // number of the job's batch, for a worker that learns from jobs what others of the batch need; 0: it is not sent

@@ -64,7 +64,7 @@ static void test_elsewhere(void) {
 	check(payload_read(&job, bytes.data, bytes.len, &why) == 0);
 	check_common(&job);
 	check_string(job.dir, "work");
-	check(job.makes_dir && job.umask == -1 && job.nlimits == 0 && job.nice == 0);
+	check(job.makes_dir && job.umask == 027 && job.nlimits == 0 && job.nice == -5);
 	check(!job.unset.at);
 	check_string(job.set.at[0], "B=new");
 	check_string(job.set.at[1], "C=x\ny=z");

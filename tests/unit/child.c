@@ -1181,13 +1181,15 @@ static void test_guardian_unlinks(void) {
 	// what is done stays, though another job runs in its place
 	kill_victim(true, "sleep 1000 & echo $!; wait", done, NULL);
 	check_equal(access(done, F_OK), 0);
-	// only a file
+	// only a file or an empty directory
 	kill_victim(true, "ln -s product.done product; sleep 1000 & echo $!; wait", done, product);
 	check_equal(access(product, F_OK), 0);
 	check_equal(unlink(product), 0);
 	kill_victim(true, "mkdir product; sleep 1000 & echo $!; wait", done, product);
+	check(access(product, F_OK) != 0 && errno == ENOENT);
+	kill_victim(true, "mkdir -p product/full; sleep 1000 & echo $!; wait", done, product);
 	check_equal(access(product, F_OK), 0);
-	check_equal(rmdir(product), 0);
+	check(rmdir("product/full") == 0 && rmdir(product) == 0);
 	check_equal(unlink(done), 0);
 	check_equal(rmdir(dir), 0);
 }

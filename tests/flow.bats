@@ -371,7 +371,8 @@ END
   b: {args: [1, 2, 3], run: "echo b{}"}
 END
 	run_fairpar -j1 -f m.yaml
-	assert_lines b1 b2 b3 "try 2"
+	assert_set b1 b2 b3 "try 2"
+	assert_eq "${lines[0]}" b1 # on a slow machine the pause may be over before b3
 }
 
 @test "a run that is cut short does not wait for pauses" {

@@ -142,9 +142,9 @@ several_runs() {
 	make_fifo second.in second.go
 	single second sh -c 'echo >second.in; read -r _ <second.go'
 	await_pool ', 1 waiting'
-	single third --memory 200M --pool-wait 2 echo third
+	single third --memory 200M --pool-wait 6 echo third
 	until grep -q "memory: 'echo' waits for 200M" third.err; do kill -0 "$single_pid" || fail 'third has ended' || return; done
-	sleep 2.1
+	sleep 6.1 # longer than the time of --pool-wait, which is long enough for a slow machine to come to the end of this test
 	release first.go
 	await second.in
 	until "$FAIRPAR" --pool --status | grep -q ', 1 waiting'; do kill -0 "$single_pid" || fail 'third was given up' || return; done

@@ -60,15 +60,14 @@ bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) {
 static void read_available(struct memory *memory, uint64_t now) {
 	uint64_t available, total;
 	mutex_unlock(&memory->lock);
-	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT, text = BUF_INIT;
-	buf_printf(&path, "%s/proc/meminfo", memory->proc_root);
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	errno = 0;
-	bool known = proc_read(AT_FDCWD, buf_str(&path), &text) == 0
+	bool known = proc_read_joined(memory->proc_root, "/proc/meminfo", &text) == 0
 		&& meminfo_find(buf_str(&text), "MemAvailable:", &available)
 		&& meminfo_find(buf_str(&text), "MemTotal:", &total);
 	int error = errno;
 	if (!known && !atomic_exchange(&memory->has_missed, true)) {
-		diag_warn("memory: '%s' does not say how much is available%s%s; jobs do not wait for memory", buf_str(&path), error ? ": " : "",
+		diag_warn("memory: '%s/proc/meminfo' does not say how much is available%s%s; jobs do not wait for memory", memory->proc_root, error ? ": " : "",
 		          error ? strerror(error) : "");
 	}
 	struct memory_room room = memory_room_observe(memory->proc_root);

@@ -112,11 +112,15 @@ static void mount_visit(char *line, const char *root, const char *group, const c
 	}
 }
 
-char *proc_read_below(const char *dir, const char *path, struct buf *text) {
+int proc_read_joined(const char *dir, const char *path, struct buf *buf) {
 	FP_CLEANUP(buf_fini) struct buf full = BUF_INIT;
 	buf_printf(&full, "%s%s", dir, path);
+	return proc_read(AT_FDCWD, buf_str(&full), buf);
+}
+
+char *proc_read_below(const char *dir, const char *path, struct buf *text) {
 	*text = (struct buf)BUF_INIT;
-	if (proc_read(AT_FDCWD, buf_str(&full), text) != 0) {
+	if (proc_read_joined(dir, path, text) != 0) {
 		buf_reset(text);
 	}
 	buf_reserve(text, 0);

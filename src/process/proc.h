@@ -15,7 +15,10 @@ const char *proc_root(void);
 // Appends the content of a file; `path` is relative to `dir_fd`. Returns 0, or -1 with errno; what was read before the error stays in `buf`.
 int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
 
-// Reads the file whose path is `dir` and `path` put together into *text, which is overwritten: the caller calls buf_fini(). Returns
+// As proc_read(), for the file whose path is `dir` and `path` put together.
+int proc_read_joined(const char *dir, const char *path, struct buf *buf) FP_NODISCARD;
+
+// Reads the file of proc_read_joined() into *text, which is overwritten: the caller calls buf_fini(). Returns
 // the text, within *text and writable; "" if the file cannot be read.
 char *proc_read_below(const char *dir, const char *path, struct buf *text);
 

@@ -46,9 +46,7 @@ unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n) {
 
 // Appends the content of the file. Returns false with errno, true with errno 0.
 static bool read_file(const char *path, struct buf *text) {
-	FP_CLEANUP(buf_fini) struct buf full = BUF_INIT;
-	buf_printf(&full, "%s%s", proc_root(), path);
-	errno = proc_read(AT_FDCWD, buf_str(&full), text) == 0 ? 0 : errno;
+	errno = proc_read_joined(proc_root(), path, text) == 0 ? 0 : errno;
 	return errno == 0;
 }
 

@@ -116,6 +116,20 @@ void remove_file(const char *dir, const char *name) {
 	}
 }
 
+void remove_left_over(const char *dir, const char *prefix, bool (*is_left_over)(const char *path)) {
+	DIR *entries = opendir(dir);
+	for (const struct dirent *entry; entries && (entry = readdir(entries));) {
+		FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
+		buf_printf(&path, "%s/%s", dir, entry->d_name);
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && is_left_over(buf_str(&path))) {
+			(void)!unlink(buf_str(&path));
+		}
+	}
+	if (entries) {
+		closedir(entries);
+	}
+}
+
 // Removes what is in the directory, and closes it. Directories deeper than REMOVED_DEPTH are moved to `top`, for the next round; *moved counts them,
 // and the count is part of their new names. Returns how many entries were removed or moved.
 static unsigned long empty_dir(int fd, int top, unsigned depth, unsigned long *moved) {

@@ -36,6 +36,10 @@ static inline bool link_stays_beneath(const char *target, size_t depth) {
 void remove_file(const char *dir, const char *path);
 void remove_tree(const char *path);
 
+// Removes from the directory those files whose names begin with `prefix` and for which is_left_over() is true: processes that were killed have left
+// them. `path`: the file's path, `dir` and the name. Ignores failures, as another process may be faster.
+void remove_left_over(const char *dir, const char *prefix, bool (*is_left_over)(const char *path));
+
 // ---- a walk through a tree: the directories from the top to the current one; each was opened in its parent, never through a link. At most
 // LEVELS_OPEN have a descriptor; a directory without one is opened again by ".." on the way up, which fails if the directory below was moved ----
 

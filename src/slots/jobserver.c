@@ -3,13 +3,13 @@
 #include "slots/jobserver.h"
 
 #include "base/alloc.h"
+#include "base/beneath.h"
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/random.h"
 #include "base/temp_file.h"
 #include "base/units.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -194,13 +194,12 @@ static const char fifo_prefix[] = "fairpar-jobserver-";
 
 // Returns whether the file is a FIFO of this user that no process has open for reading (fifo(7): ENXIO). A fairpar that was killed has left
 // such a FIFO behind: a fairpar that runs has its own FIFO open.
-static bool is_left_over(int dir_fd, const char *name) {
+static bool is_left_over(const char *path) {
 	struct stat st;
-	if (strncmp(name, fifo_prefix, sizeof(fifo_prefix) - 1) != 0 || fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0
-	    || !S_ISFIFO(st.st_mode) || st.st_uid != geteuid()) {
+	if (lstat(path, &st) != 0 || !S_ISFIFO(st.st_mode) || st.st_uid != geteuid()) {
 		return false;
 	}
-	FP_CLEANUP(fd_close) int fd = openat(dir_fd, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	FP_CLEANUP(fd_close) int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 && errno == ENXIO;
 }
 
@@ -215,16 +214,7 @@ static int create_fifo(const char *dir, struct jobserver *jobserver) {
 		errno = EINVAL;
 		return -1;
 	}
-	DIR *entries = opendir(dir);
-	struct dirent *entry;
-	while (entries && (entry = readdir(entries))) {
-		if (is_left_over(dirfd(entries), entry->d_name)) {
-			(void)!unlinkat(dirfd(entries), entry->d_name, 0); // fails if another fairpar was faster
-		}
-	}
-	if (entries) {
-		closedir(entries);
-	}
+	remove_left_over(dir, fifo_prefix, is_left_over);
 	int result;
 	do { // until the FIFO is open, another fairpar may take it for one that was left behind, and remove it
 		if (mkfifo(path, 0600) != 0) {

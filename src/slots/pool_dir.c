@@ -3,12 +3,12 @@
 #include "slots/pool_dir.h"
 
 #include "base/alloc.h"
+#include "base/beneath.h"
 #include "base/io.h"
 #include "base/map.h"
 #include "base/text.h"
 
 #include <fcntl.h>
-#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -250,23 +250,22 @@ int socket_connect(const char *name) {
 	return abstract_connect(name);
 }
 
+// Whether the file is the socket of a run that was killed.
+static bool is_dead(const char *path) {
+	pid_t pid = (pid_t)strtol(strrchr(path, '/') + 1 + strlen(SOCKET_OF_RUN), NULL, 10);
+	if (!text_ends(path, ".sock") || kill(pid, 0) == 0) { // without such a process, the run has ended, or is in another pid namespace
+		return false;
+	}
+	FP_CLEANUP(fd_close) int fd = socket_connect(path);
+	return fd < 0 && errno == ECONNREFUSED;
+}
+
 void socket_tidy(const char *path) {
 	const char *slash = strrchr(path, '/');
-	if (!slash || strncmp(slash + 1, SOCKET_OF_RUN, strlen(SOCKET_OF_RUN)) != 0) {
-		return;
+	if (slash && strncmp(slash + 1, SOCKET_OF_RUN, strlen(SOCKET_OF_RUN)) == 0) {
+		FP_CLEANUP(free_later) char *dir = xmemdup(path, (size_t)(slash - path));
+		remove_left_over(dir, SOCKET_OF_RUN, is_dead);
 	}
-	FP_CLEANUP(buf_fini) struct buf pattern = BUF_INIT;
-	buf_printf(&pattern, "%.*s/%s*.sock", (int)(slash - path), path, SOCKET_OF_RUN);
-	glob_t found = {0};
-	(void)!glob(buf_str(&pattern), GLOB_NOSORT, NULL, &found);
-	for (size_t i = 0; i < found.gl_pathc; ++i) {
-		const char *other = found.gl_pathv[i];
-		if (kill((pid_t)strtol(strrchr(other, '/') + 1 + strlen(SOCKET_OF_RUN), NULL, 10), 0) != 0) { // ended, or in another pid namespace
-			FP_CLEANUP(fd_close) int fd = socket_connect(other);
-			(void)!(fd < 0 && errno == ECONNREFUSED ? unlink(other) : 0);
-		}
-	}
-	globfree(&found);
 }
 
 bool pool_dir_is_own(const struct pool_dir *pool_dir, const struct stat *own) {

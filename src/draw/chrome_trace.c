@@ -215,7 +215,7 @@ static void add_args(struct buf *buf, const struct attempt_span *attempt) {
 	}
 	if (end_event) {
 		const struct result *result = &end_event->result;
-		buf_printf(buf, ",\"status\":\"%s\",\"exit\":%d,\"signal\":%d,\"user_ms\":%.3f,\"sys_ms\":%.3f,\"maxrss\":%lld",
+		buf_printf(buf, ",\"status\":\"%s\",\"exit\":%d,\"signal\":%d,\"user_ms\":%.3f,\"sys_ms\":%.3f,\"maxrss\":%llu",
 		           outcome_names[result->outcome], result->exit_code, result->term_signal, (double)result->user * 1e-6,
 		           (double)result->sys * 1e-6, ull(result->maxrss));
 	}

@@ -318,7 +318,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 				request_slots(nested, root, wanted < nested->most ? wanted : nested->most);
 			}
 		}
-		next = time_earlier(next, connections_flush(&nested->connections, now));
+		next = time_earlier(next, connections_flush(&nested->connections));
 		next = sessions_are_due(&nested->sessions) ? now : next;
 	}
 	return next;

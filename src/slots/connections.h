@@ -35,7 +35,7 @@ void connections_serve(struct connections *connections, const struct polls *poll
 
 // Sends what sessions have to send, as far as the sockets take it, without waiting. To be called after sessions_step(). Returns when
 // connections_serve() is to be called even if poll(2) finds nothing, or TIME_NEVER.
-uint64_t connections_flush(struct connections *connections, uint64_t now);
+uint64_t connections_flush(struct connections *connections);
 
 // Closes the sockets that listen, and the reserve.
 void connections_fini(struct connections *connections);

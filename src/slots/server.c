@@ -215,7 +215,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	if (server->life.clients != clients_told(server)) {
 		write_life(server); // before a client hears of its lease
 	}
-	*deadline = time_earlier(*deadline, connections_flush(&server->connections, now));
+	*deadline = time_earlier(*deadline, connections_flush(&server->connections));
 	*deadline = sessions_are_due(&server->sessions) ? now : *deadline;
 	if (server->sessions.n > 0) {
 		server->idle_since = now;

@@ -69,7 +69,7 @@ static void serve(int listen_fd) {
 		int ready = poll(polls.at, polls.n, poll_ms(due));
 		connections_serve(&connections, &polls, now_ns());
 		due = sessions_step(&sessions, ready == 0, now_ns());
-		due = time_earlier(due, connections_flush(&connections, now_ns()));
+		due = time_earlier(due, connections_flush(&connections));
 		due = sessions_are_due(&sessions) ? 0 : due;
 		begun = begun || sessions.n > 0;
 	}

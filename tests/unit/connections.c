@@ -14,7 +14,7 @@
 static struct sessions sessions;
 static struct connections connections;
 static char name[64];
-static int client, claimed_fd = -1;
+static int client, claimed_fd = -1, leaving_fd = -1; // leaving_fd: what the next round closes before it sends answers, or -1
 static unsigned nclaims;
 static uint64_t now, due; // of the owner, and when it is to serve again
 
@@ -52,7 +52,11 @@ static int serve(void) {
 	int ready = poll(polls.at, polls.n, 0);
 	connections_serve(&connections, &polls, now);
 	sessions_step(&sessions, /* quiet */ false, now);
-	due = connections_flush(&connections, now);
+	if (leaving_fd >= 0) {
+		close(leaving_fd);
+		leaving_fd = -1;
+	}
+	due = connections_flush(&connections);
 	free(polls.at);
 	return ready;
 }
@@ -170,6 +174,36 @@ static void test_gone(void) {
 	end();
 }
 
+static struct frame hear(int fd) {
+	struct frame heard = {.type = 0};
+	check_equal(recv(fd, &heard, sizeof(heard), MSG_DONTWAIT), (ssize_t)sizeof(heard));
+	return heard;
+}
+
+static void test_gone_unheard(void) {
+	// one that goes just before it is told something: the slot that it had goes to the next
+	begin();
+	int next = socket_connect(name);
+	serve();
+	say_hello(client);
+	say_hello(next);
+	check_equal(frame_send(client, (struct frame){.type = FRAME_WANT, .a = 1, .b = 1}, NULL, 0, -1), 0);
+	serve();
+	check_is_welcome(client);
+	check_is_welcome(next);
+	const struct frame grant = hear(client);
+	check_equal(grant.type, FRAME_GRANT);
+	check_equal(frame_send(client, (struct frame){.type = FRAME_USE, .a = grant.a, .b = grant.b, .c = 1}, NULL, 0, -1), 0);
+	check_equal(frame_send(next, (struct frame){.type = FRAME_WANT, .a = 1, .b = 1}, NULL, 0, -1), 0);
+	leaving_fd = client;
+	serve(); // queues a frame for the client that has the slot: another one waits
+	check(serve() > 0 || due <= now);
+	check_equal(hear(next).type, FRAME_GRANT);
+	close(next);
+	client = socket_connect(name);
+	end();
+}
+
 static void test_silent(void) {
 	// each has its own deadline from when it has connected
 	char byte;
@@ -200,7 +234,7 @@ static void test_silent(void) {
 	struct polls polls = {.n = 0};
 	connections_add_polls(&connections, &polls); // that have found nothing
 	connections_serve(&connections, &polls, now);
-	due = connections_flush(&connections, now);
+	due = connections_flush(&connections);
 	check_equal(sessions.n, 1);
 	check_equal(due, TIME_NEVER);
 	check_is_welcome(third);
@@ -217,6 +251,7 @@ int main(int argc, char *argv[]) {
 		TEST("frames arrive whole, whatever their length", test_frames),
 		TEST("the last frame before the end arrives, although frames to its sender were unread", test_last_frame),
 		TEST("a client that goes before its first frame is forgotten", test_gone),
+		TEST("the slot of a client that goes just before it is told something goes to the next", test_gone_unheard),
 		TEST("a client that does not say who it is is disconnected after some seconds, and no other", test_silent),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

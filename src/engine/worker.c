@@ -286,14 +286,16 @@ static bool runner_ask(struct runner *runner) {
 	return again == 0;
 }
 
-// Finds an item to run or to resume, parking until there is one. Returns false when the pool is over; true also if there are only
-// deferred actions to run.
-static bool runner_find(struct runner *runner, struct deferred *deferred) {
+// Finds an item to run or to resume, parking until there is one. Resumed items come first, unless the thread's last item has `ended`: then an item
+// begins, while the memory of the thread's worker is in the cache. Returns false when the pool is over; true also if there are only deferred
+// actions to run.
+static bool runner_find(struct runner *runner, bool ended, struct deferred *deferred) {
 	struct pool *pool = runner->pool;
 	struct group *group = runner->group;
 	struct worker *worker = runner->worker;
-	while (!pool->quit) {
-		if (runner_take(runner)) {
+	for (; !pool->quit; ended = false) {
+		bool begins = ended && runner->may_start && worker_has_work(worker);
+		if (!begins && runner_take(runner)) {
 			groups_wake(pool, deferred); // this thread may have been woken for other work, and more items may be resumed
 			return true;
 		}
@@ -438,7 +440,8 @@ void *runner_main(void *arg) {
 	struct deferred deferred = pool_enter(pool);
 	runner->group->waking = false;
 	runner->may_start = !pool->config.hooks.gate;
-	while (runner_find(runner, &deferred)) {
+	bool ended = false;
+	while (runner_find(runner, ended, &deferred)) {
 		mutex_unlock(&pool->lock);
 		if (deferred.any) {
 			deferred_run(&deferred);
@@ -446,6 +449,7 @@ void *runner_main(void *arg) {
 		struct worker *worker = runner->worker;
 		enum work_status status = worker->queue ? worker_run(worker) : WORK_OK;
 		mutex_lock(&pool->lock);
+		ended = status != WORK_PENDING;
 		if (status == WORK_PENDING) {
 			runner_let_go(runner);
 		} else if (worker->queue) {

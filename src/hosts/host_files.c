@@ -41,7 +41,7 @@ void job_files_fini(struct job_files *files) {
 // ---- an attempt ----
 
 static struct host_attempt *attempt_new(struct host *host, const struct child_config *config) {
-	struct host_attempt *attempt = NEW(struct host_attempt);
+	struct host_attempt *attempt = xmalloc(sizeof(*attempt)); // calloc() would not take what was freed last, which is in the cache
 	*attempt = (struct host_attempt){.host = host, .config = config, .more_fd = -1, .in_fd = -1};
 	list_init(&attempt->link);
 	list_init(&attempt->woken);

@@ -73,7 +73,7 @@ static void pay(struct channel *channel) {
 
 const char *channel_output(struct channel *channel, size_t *ret_n) {
 	if (channel->sent == channel->current.len && channel->is_greeted) {
-		buf_reset(&channel->current);
+		buf_fini(&channel->current); // so connections use one another's memory, which is in the cache
 		channel->sent = 0;
 		pay(channel);
 		if (channel->urgent.len > 0) {

@@ -105,7 +105,8 @@ struct runner {
 	cond wake;
 	bool woken;              // another thread has woken this one, which has not had the lock since
 	bool parked;             // it waits in runner_park()
-	bool may_start;          // hooks.gate, if any, has let the thread start its next item. Only the thread uses this and the next two members
+	bool may_start;          // hooks.gate, if any, has let the thread start its next item. Only the thread uses this and the next three members
+	bool has_resumed;        // its last item was a resumed one: an item is to begin next, as the worker's memory is in the cache
 	bool wants_flush;        // worker_request_flush() was called
 	uint64_t gated;          // for facts.gated: nanoseconds for which hooks.gate let no item start
 	thread handle;

@@ -103,6 +103,7 @@ static FP_INLINE bool runner_take(struct runner *runner) {
 	list_remove(&runner->worker->resumed);
 	runner->worker->runner = runner;
 	runner->worker->state = RUNNING;
+	runner->has_resumed = true;
 	return true;
 }
 
@@ -286,15 +287,15 @@ static bool runner_ask(struct runner *runner) {
 	return again == 0;
 }
 
-// Finds an item to run or to resume, parking until there is one. Resumed items come first, unless the thread's last item has `ended`: then an item
-// begins, while the memory of the thread's worker is in the cache. Returns false when the pool is over; true also if there are only deferred
-// actions to run.
-static bool runner_find(struct runner *runner, bool ended, struct deferred *deferred) {
+// Finds an item to run or to resume, parking until there is one. Returns false when the pool is over; true also if there are only
+// deferred actions to run.
+static bool runner_find(struct runner *runner, struct deferred *deferred) {
 	struct pool *pool = runner->pool;
 	struct group *group = runner->group;
 	struct worker *worker = runner->worker;
-	for (; !pool->quit; ended = false) {
-		bool begins = ended && runner->may_start && worker_has_work(worker);
+	while (!pool->quit) {
+		bool begins = runner->has_resumed && runner->may_start && worker_has_work(worker);
+		runner->has_resumed = false;
 		if (!begins && runner_take(runner)) {
 			groups_wake(pool, deferred); // this thread may have been woken for other work, and more items may be resumed
 			return true;
@@ -440,8 +441,7 @@ void *runner_main(void *arg) {
 	struct deferred deferred = pool_enter(pool);
 	runner->group->waking = false;
 	runner->may_start = !pool->config.hooks.gate;
-	bool ended = false;
-	while (runner_find(runner, ended, &deferred)) {
+	while (runner_find(runner, &deferred)) {
 		mutex_unlock(&pool->lock);
 		if (deferred.any) {
 			deferred_run(&deferred);
@@ -449,7 +449,6 @@ void *runner_main(void *arg) {
 		struct worker *worker = runner->worker;
 		enum work_status status = worker->queue ? worker_run(worker) : WORK_OK;
 		mutex_lock(&pool->lock);
-		ended = status != WORK_PENDING;
 		if (status == WORK_PENDING) {
 			runner_let_go(runner);
 		} else if (worker->queue) {

@@ -330,7 +330,7 @@ static void test_chain(void) {
 
 // ---- order ----
 
-// The first resumed is the first called, and all of them come before what has not started.
+// The first resumed is the first called. After each of them one item begins, if a slot is free; all others come before what has not started.
 static void test_order(void) {
 	open_parts(3, 1);
 	struct queue *a = open_queue("a", NULL);
@@ -343,20 +343,23 @@ static void test_order(void) {
 	await_call(3, 1); // it has the only thread
 	resume(2);
 	resume(1);
-	add(a, "4", 1);
+	add(a, "45", 1);
 	resume(3); // at the end: others have waited longer
 	give(3, WORK_PENDING);
 	await_call(2, 2);
 	check_equal(atomic_load(&parts[1].resumes), 0);
 	give(2, WORK_OK);
+	await_call(4, 1);
+	check_equal(atomic_load(&parts[1].resumes), 0);
+	give(4, WORK_OK);
 	await_call(1, 2);
 	check_equal(atomic_load(&parts[3].resumes), 0);
+	check_equal(atomic_load(&parts[5].runs), 0); // though a slot was free
 	give(1, WORK_OK);
+	await_call(5, 1);
+	give(5, WORK_OK);
 	await_call(3, 2);
-	check_equal(atomic_load(&parts[4].runs), 0); // though a slot was free
 	give(3, WORK_OK);
-	await_call(4, 1);
-	give(4, WORK_OK);
 	close_all(a);
 }
 
@@ -743,7 +746,7 @@ int main(int argc, char *argv[]) {
 		TEST("the bound of the threads is raised for an item that blocks its thread", test_add_threads),
 		TEST("a resumed item finds a thread when there are fewer slots than before", test_fewer_slots),
 		TEST("each of several resumed items finds a thread", test_chain),
-		TEST("the first resumed goes first, and before all that has not started", test_order),
+		TEST("the first resumed goes first; after each one item begins, and all others wait", test_order),
 		TEST("what a resumed item submits stays on its slot", test_then),
 		TEST("a paused pool resumes", test_pause),
 		TEST("a pending item holds the others until it has passed", test_one_by_one),

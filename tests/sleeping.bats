@@ -47,12 +47,15 @@ start() {
 @test "a run that has lost its slots to others, a command that waits, and their server" {
 	local run others=() waiting
 	make_fifo {in,go}.{1,2,a,b}
-	start run "$FAIRPAR" --pool --pool-slots 2 "$meet" ::: 1 2 true
+	mkfifo items
+	exec 5<>items
+	start run "$FAIRPAR" --pool --pool-slots 2 -a items "$meet" 5>&-
 	run=$started
+	printf '1\n2\n' >&5
 	await in.1
 	await in.2
 	for name in a b; do
-		start "$name" "$FAIRPAR" --pool --single sh -c "${meet//'{}'/$name}"
+		start "$name" "$FAIRPAR" --pool --single sh -c "${meet//'{}'/$name}" 5>&-
 		others+=("$started")
 	done
 	await_pool ', 2 waiting'
@@ -60,6 +63,8 @@ start() {
 	release go.2
 	await in.a
 	await in.b
+	echo true >&5 # only now: before, the run might not know yet that others wait
+	exec 5>&-
 	start waiting "$FAIRPAR" --pool --single true
 	waiting=$started
 	await_pool ', 2 waiting'

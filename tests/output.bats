@@ -136,7 +136,9 @@ TABLE
 @test "a stdout that fails behind a stderr that has failed ends the run" {
 	[[ -c /dev/full ]] || skip "there is no /dev/full"
 	status=0
-	"$FAIRPAR" -j1 --log log 'case {} in 1) echo >&2 ;; *) echo {} ;; esac' ::: {1..200} >/dev/full 2>/dev/full || status=$?
+	# job 3 may begin before fairpar has noticed what became of the output of job 2
+	timeout "$patience" "$FAIRPAR" -j1 --log log 'case {} in 1) echo >&2 ;; 2) echo {} ;; 3) until grep -q "written[:] No" log; do :; done ;; esac' \
+		::: {1..9} >/dev/full 2>/dev/full || status=$?
 	assert_eq "$status" 255
 	grep 'output cannot be written: No space left on device' log
 }

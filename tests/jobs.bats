@@ -45,7 +45,7 @@ load helper
 
 # Commands that bash alone reads as they are meant, and what they print; and those that sh reads so, too.
 bashisms=(
-	'sh -c "exit 7" &> log || echo $? {}' '7 a' 'ls {} &>>log || echo more' more 'cat <(echo {})' a 'echo {} > >(cat)' a 'ls /none/{} |& grep -c none' 1
+	'sh -c "exit 7" &> log || echo $? {}' '7 a' 'ls {} &>>log || echo more' more 'cat <(echo {})' a 'echo {} > >(cat); wait $!' a 'ls /none/{} |& grep -c none' 1
 	'[[ {} == [a-c] ]] && echo yes' yes '! [[ {} < a ]] && echo no' no 'cat <<<{}' a 'x=({} b); echo ${x[1]}' b 'x[1]={}; echo "${x[1]}"' a 'x+=({}); echo ${#x[@]}' 1
 	"echo \$'\\x41' {}" 'A a' 'echo {1..3} {}' '1 2 3 a' 'echo {}{x..z}' 'ax ay az' 'echo "$(cat <<<{})"' a 'for i in {1..2}; do echo -n $i; done #{}' 12 'echo `cat <<<{}`' a
 	'if [[ -n {} ]]; then echo then; fi' 'then' 'f() { [[ $1 ]] && echo f; }; f {}' f

@@ -25,6 +25,7 @@ enum {
 	GUARDIAN_AFTER_MS = 10, // a job that has lived this long is worth a guardian, whose start costs about 1 ms
 	STOPPED_AFTER_MS = 1000, // how long after its start a job is checked, once, for a stop by the terminal
 	DRAIN_GRACE_MS = 1000,   // how long after the child's end the output of its descendants is still read
+	DRAIN_READS = 64,        // how often it is read after that time: this thread may have stood still, and the pipes may be full
 };
 
 struct child {
@@ -271,8 +272,7 @@ static void child_attend(struct child *child) {
 		? child->running.start + (uint64_t)STOPPED_AFTER_MS * NS_PER_MS : TIME_NEVER;
 	for (;;) {
 		child_poll(child, child_due(child));
-		bool ended = child->fds[END].revents != 0;
-		bool overdue = child->linger_until && now_ns() >= child->linger_until;
+		bool ended = child->fds[END].revents != 0, overdue = child->linger_until && now_ns() >= child->linger_until;
 		if ((ended || overdue) && !child_lingers(child)) {
 			break;
 		}
@@ -329,8 +329,7 @@ static void child_reap(struct child *child, struct result *ret_result) {
 	}
 }
 
-void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
-               struct spawn_error *ret_error) {
+void child_run(struct children *children, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
 	struct child child = {
 		.running.config = config,
 		.children = children,
@@ -356,8 +355,9 @@ void child_run(struct children *children, const struct child_config *config, str
 	// Reads what the pipes still hold, for DRAIN_GRACE_MS at most, as a grandchild may keep a pipe open for ever. Time in which there
 	// is no room for output does not count.
 	uint64_t until = ret_result->end + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS;
+	unsigned late = 0;
 	struct pollfd *fds = child.fds;
-	while (fds[ROOM].fd >= 0 || ((fds[STREAM_OUT].fd >= 0 || fds[STREAM_ERR].fd >= 0) && now_ns() < until)) {
+	while (fds[ROOM].fd >= 0 || ((fds[STREAM_OUT].fd >= 0 || fds[STREAM_ERR].fd >= 0) && (now_ns() < until || late++ < DRAIN_READS))) {
 		bool paused = fds[ROOM].fd >= 0;
 		child_poll(&child, paused ? TIME_NEVER : until);
 		until = paused ? now_ns() + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS : until;

@@ -18,7 +18,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, BACKOFF_S = 10, OWN_BACKOFF_S = 1, ORPHANS_S = 2, LAST_LINE = 1024, REST_MS = 100, START_S = 5 };
+enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, BACKOFF_S = 10, OWN_BACKOFF_S = 1, ORPHANS_S = 2, ORPHAN_ROUNDS = 1000 };
+enum { LAST_LINE = 1024, REST_MS = 100, START_S = 5 };
 
 // The table for children_kill_unlocked(), which is called without an argument on a dying thread.
 static _Atomic(struct group_table *) last_table;
@@ -613,30 +614,29 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 }
 
 void children_kill_orphans(struct children *children) {
-	uint64_t deadline = now_ns() + ORPHANS_S * NS_PER_S; // the wait ends at this time, as an orphan in an uninterruptible sleep does not die
 	pid_t guardian = atomic_load_acquire(&children->guardian.pid);
-	bool found;
-	do {
+	uint64_t deadline = 0; // of the wait since the last one ended, as an orphan in an uninterruptible sleep does not die
+	bool found = true, ended = true;
+	for (unsigned round = 0; found && round < ORPHAN_ROUNDS && (ended || now_ns() < deadline); ++round) {
 		FP_CLEANUP(proctree_fini) struct proctree orphans = PROCTREE_INIT;
 		proctree_add_children(&orphans, getpid());
 		found = false;
 		// each round kills one generation of orphans, whose children then become children of this process
 		for (size_t i = 0; i < orphans.n; ++i) {
-			if (orphans.pids[i] != guardian) {
-				kill(orphans.pids[i], SIGKILL);
-				found = true;
-			}
+			found |= orphans.pids[i] != guardian && kill(orphans.pids[i], SIGKILL) == 0;
 		}
+		deadline = ended ? now_ns() + ORPHANS_S * NS_PER_S : deadline;
+		ended = false;
 		for (size_t i = 0; i < orphans.n; ++i) {
 			if (orphans.pids[i] != guardian) {
 				FP_CLEANUP(fd_close) int pidfd = pidfd_open_pid(orphans.pids[i]);
 				if (pidfd >= 0) {
 					poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, poll_ms(deadline));
 				}
-				waitpid(orphans.pids[i], NULL, WNOHANG);
+				ended |= waitpid(orphans.pids[i], NULL, WNOHANG) > 0;
 			}
 		}
-	} while (found && now_ns() < deadline);
+	}
 	mutex_lock(&children->lock);
 	bool killed = children->has_killed;
 	mutex_unlock(&children->lock);

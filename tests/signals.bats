@@ -5,9 +5,11 @@ load helper
 # A job that says it runs, and would run for ever.
 forever='echo $$ >started{}; while :; do sleep 1000; done #'
 
-# has_taken SIGNAL: it is no longer pending.
+# has_taken SIGNAL: it is no longer pending, or fairpar has ended.
 has_taken() {
-	((!(0x$(sed -n 's/^ShdPnd:[[:blank:]]*//p' "/proc/$fairpar_pid/status") & 1 << ($(kill -l "$1") - 1))))
+	local pending
+	pending=$(sed -n 's/^ShdPnd:[[:blank:]]*//p' "/proc/$fairpar_pid/status" 2>/dev/null) || :
+	((!(0x${pending:-0} & 1 << ($(kill -l "$1") - 1))))
 }
 
 interrupted_by() {
@@ -266,26 +268,39 @@ stopped_by() {
 }
 
 @test "a second signal that comes when all jobs have ended does not take the end of what is told" {
+	local try
 	make_fifo started r.svg
-	start_fairpar --log log --report r.svg 'echo >started; while :; do sleep 1000; done #' ::: 1
-	await started
-	kill -INT "$fairpar_pid"
-	wait_for grep -q '"ev":"run_end"' log # now it waits for who reads the picture
-	kill -TERM "$fairpar_pid"
-	timeout "$patience" grep -q '</svg>' r.svg
-	end_fairpar 130
+	for try in {1..20}; do # on a busy machine the reader may come too late: then another try
+		start_fairpar --log "log$try" --report r.svg 'echo >started; while :; do sleep 1000; done #' ::: 1
+		await started
+		kill -INT "$fairpar_pid"
+		wait_for grep -qs '"ev":"run_end"' "log$try" # now it waits for who reads the picture
+		kill -TERM "$fairpar_pid" || :
+		exec 5<>r.svg
+		end_fairpar any
+		[[ $stderr == *'nobody reads it'* ]] || break
+		exec 5>&-
+	done
+	assert_eq "$status" 130
+	timeout "$patience" grep -q '</svg>' <&5
+	exec 5>&-
 	assert_contains "$stderr" 'fairpar: jobs: 1 cancelled'
 }
 
 @test "a third signal takes the end of what is told from a reader who never comes" {
 	[[ ${FAIRPAR_PROFILE-} != tsan ]] || skip "ThreadSanitizer runs no handler while open(2) waits"
+	local try
 	make_fifo started r.svg
-	start_fairpar --log log --report r.svg 'echo >started; while :; do sleep 1000; done #' ::: 1
-	await started
-	kill -INT "$fairpar_pid"
-	wait_for grep -q '"ev":"run_end"' log
-	while kill -TERM "$fairpar_pid" 2>/dev/null; do :; done
-	end_fairpar 143
+	for try in {1..20}; do # on a busy machine the third one may come when the time for the reader is over: then another try
+		start_fairpar --log "log$try" --report r.svg 'echo >started; while :; do sleep 1000; done #' ::: 1
+		await started
+		kill -INT "$fairpar_pid"
+		wait_for grep -qs '"ev":"run_end"' "log$try"
+		while kill -TERM "$fairpar_pid" 2>/dev/null; do :; done
+		end_fairpar any
+		[[ $stderr == *'nobody reads it'* ]] || break
+	done
+	assert_eq "$status" 143
 }
 
 @test "a job gets the time to clean up after TERM" {
@@ -360,16 +375,23 @@ stopped_by() {
 }
 
 @test "the time in which fairpar is stopped does not count for --timeout" {
-	make_fifo started go
-	start_fairpar -j1 --timeout 3 'echo $(date +%s%N) >started; read -r _ <go; echo ended #' ::: 1
-	await started
-	kill -TSTP "$fairpar_pid"
-	until [[ $(ps -o stat= -p "$fairpar_pid") == T* ]]; do :; done
-	until (($(date +%s%N) > line + 3000000000)); do :; done
-	kill -CONT "$fairpar_pid"
-	release go
-	end_fairpar
-	assert_lines ended
+	local seconds since
+	for seconds in 3 9 27; do # on a busy machine the time in which it is not stopped may be too long: then another try
+		make_fifo "go$seconds"
+		exec 5<>"go$seconds"
+		start_fairpar -j1 --log "log$seconds" --timeout "$seconds" 'read -r _ <go{}; echo ended' ::: "$seconds" 5>&-
+		wait_for grep -qs '"ev":"job_start"' "log$seconds"
+		since=$(date +%s%N)
+		kill -TSTP "$fairpar_pid" || :
+		until [[ $(ps -o stat= -p "$fairpar_pid") == T* ]] || ! kill -0 "$fairpar_pid"; do :; done
+		until (($(date +%s%N) > since + seconds * 1000000000)); do :; done
+		kill -CONT "$fairpar_pid" || :
+		echo >&5
+		end_fairpar any
+		exec 5>&-
+		[[ $output != ended ]] || break
+	done
+	assert_eq "$status $output" '0 ended'
 }
 
 @test "SIGTSTP stops no job where the kernel would not stop fairpar: in an orphaned process group" {
@@ -552,7 +574,7 @@ full() {
 	wait_for grep -qs '"ev":"batch_end"' log
 	kill -TERM "$fairpar_pid"
 	wait_for has_taken TERM
-	kill -TERM "$fairpar_pid"
+	kill -TERM "$fairpar_pid" || : # it ends by itself after some seconds
 	end_fairpar 143
 	assert_contains "$stderr" 'nobody reads standard output: 2 bytes are lost'
 	[[ $(tail -n 1 log) == *'"ev":"run_end"'*'"signal":15'* ]] || fail "$(tail -n 1 log)"

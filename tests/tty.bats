@@ -7,6 +7,12 @@ setup() {
 	need python3
 }
 
+# undrawn COMMAND …: as on_terminal, but the line that a run of more than a second draws and erases is not in $output
+undrawn() {
+	on_terminal "$@"
+	output=$(sed 's/^.*\r\x1b\[K//' <<<"$output")
+}
+
 @test "-p runs what is answered with y, and cancels the rest" {
 	printf 'rana # ?...\ty\\n\nranb # ?...\tn\\n\nranc # ?...\t Yes\\n\n' >talk
 	on_terminal "$FAIRPAR" -j1 -k -p 'echo {} ; : >ran{} #' ::: a b c
@@ -97,28 +103,28 @@ setup() {
 @test "output without an end of line: what fairpar says begins on a line of its own" {
 	: >talk
 	for stream in 1 2; do
-		NO_COLOR=1 on_terminal "$FAIRPAR" -j1 "printf {} >&$stream; exit 1" ::: a b
+		NO_COLOR=1 undrawn "$FAIRPAR" -j1 "printf {} >&$stream; exit 1" ::: a b
 		assert_contains "$output" $'ab\n  FAILED #1' # the summary
-		on_terminal "$FAIRPAR" --summary=never -j1 "printf {} >&$stream; exit 1" ::: a b
+		undrawn "$FAIRPAR" --summary=never -j1 "printf {} >&$stream; exit 1" ::: a b
 		assert_eq "$output" $'ab\nfairpar: 2 of 2 jobs failed: #1 (exit 1), #2 (exit 1)'
 	done
-	on_terminal "$FAIRPAR" --summary=never -j1 'printf "{}\n"; exit 1' ::: a b # no empty line where there is an end
+	undrawn "$FAIRPAR" --summary=never -j1 'printf "{}\n"; exit 1' ::: a b # no empty line where there is an end
 	assert_eq "$output" $'a\nb\nfairpar: 2 of 2 jobs failed: #1 (exit 1), #2 (exit 1)'
-	on_terminal "$FAIRPAR" --summary=never -j1 ': {}; exit 1' ::: a b # nor where there was no output
+	undrawn "$FAIRPAR" --summary=never -j1 ': {}; exit 1' ::: a b # nor where there was no output
 	assert_eq "$output" 'fairpar: 2 of 2 jobs failed: #1 (exit 1), #2 (exit 1)'
-	on_terminal "$FAIRPAR" -t -j1 'printf %s' ::: a b
+	undrawn "$FAIRPAR" -t -j1 'printf %s' ::: a b
 	assert_eq "$output" $'printf %s a\na\nprintf %s b\nb'
 	printf '%%s a ?...\ty\\n\n%%s b ?...\ty\\n\n' >talk
-	on_terminal "$FAIRPAR" -p -j1 'printf %s' ::: a b
+	undrawn "$FAIRPAR" -p -j1 'printf %s' ::: a b
 	assert_eq "$(tr -d ' ' <<<"$output")" $'printf%sa?...y\na\nprintf%sb?...y\nb'
 }
 
 @test "that end of line is the terminal's alone, in no file" {
 	: >talk
-	on_terminal sh -c '"$FAIRPAR" --summary=never -j1 "printf {}; exit 1" ::: a b >out'
+	undrawn sh -c '"$FAIRPAR" --summary=never -j1 "printf {}; exit 1" ::: a b >out'
 	assert_eq "$output" 'fairpar: 2 of 2 jobs failed: #1 (exit 1), #2 (exit 1)'
 	assert_eq "$(<out)" ab
-	on_terminal sh -c '"$FAIRPAR" --summary=never -j1 "printf {}; exit 1" ::: a b 2>err'
+	undrawn sh -c '"$FAIRPAR" --summary=never -j1 "printf {}; exit 1" ::: a b 2>err'
 	assert_eq "$output" ab
 	assert_eq "$(<err)" 'fairpar: 2 of 2 jobs failed: #1 (exit 1), #2 (exit 1)'
 	run_fairpar 2 --summary=never -j1 'printf {} >&2; exit 1' ::: a b
@@ -186,7 +192,7 @@ shows() {
 
 @test "control bytes of a tag do not reach a terminal that is standard error alone" {
 	: >talk
-	on_terminal sh -c 'exec "$@" >out' sh "$FAIRPAR" --tag 'echo a; echo b >&2 #' ::: $'\e]0;x\a'
+	undrawn sh -c 'exec "$@" >out' sh "$FAIRPAR" --tag 'echo a; echo b >&2 #' ::: $'\e]0;x\a'
 	assert_eq "$output" '\x1B]0;x\x07	b'
 	assert_eq "$(cat out)" $'\e]0;x\a\ta'
 }

@@ -116,6 +116,7 @@ most_at_once() {
 	await began
 	"$FAIRPAR" --run r --add sh other >other_id
 	until "$FAIRPAR" --run r --status >state && [ "$(grep -c 'waits for' state)" = 2 ]; do :; done
+	wait_for grep -q two "$BATS_TEST_TMPDIR/stdout"
 	release hold
 	end_fairpar
 	assert_set one two both other
@@ -319,8 +320,7 @@ most_at_once() {
 	script waits <<-'EOT'
 		id=$(add sh one)
 		end
-		"$FAIRPAR" --wait "$id" &
-		echo $! >pid
+		sh -c 'echo $$ >pid; exec "$FAIRPAR" --wait "$1"' sh "$id" &
 		wait $!
 		begin
 		echo "waited: $?"
@@ -336,12 +336,15 @@ most_at_once() {
 }
 
 @test "a job that waits is ended at its timeout, and what it waited for is not" {
-	make_fifo hold began
-	script one <<<'echo >began; read -r _ <hold; echo one'
-	echo 'echo $$ >pid; "$FAIRPAR" --wait "$("$FAIRPAR" --add --timeout 1000 sh one)"' >waits
-	start_fairpar -j1 -u --timeout 3 'case {} in a) sh waits ;; *) echo {} ;; esac #' ::: a b
+	make_fifo go hold began
+	start_fairpar --run r -j1 -u --log log 'echo >began; read -r _ <go #' ::: first
 	await began
-	while kill -0 "$(<pid)" 2>kill_err; do :; done
+	"$FAIRPAR" --run r --add --timeout 3 sh -c 'exec "$FAIRPAR" --wait "$(cat id)"' >waits_id
+	"$FAIRPAR" --run r --add sh -c 'echo >began; read -r _ <hold; echo one' >id
+	"$FAIRPAR" --run r --add echo b >b_id
+	release go
+	await began
+	wait_for grep -q '"status":"timeout"' log
 	release hold
 	end_fairpar any
 	assert_lines one b

@@ -60,7 +60,7 @@ static void apply_lease_changes(struct run *run) {
 	}
 	if (changes.slots > 0 && run->auto_slots) {
 		unsigned most = run->slots_bounds.most;
-		run_note_slots(run, changes.slots < most ? changes.slots : most, changes.why ? changes.why : "the pool has a new server");
+		run_note_slots(run, changes.slots < most ? changes.slots : most, changes.why ? changes.why : "the pool finds the number anew");
 	}
 	if (changes.observe && run->auto_slots) {
 		struct observation observation;

@@ -151,7 +151,9 @@ await_clients() {
 		s = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for i in range(4096)]
 		for i in s:
 		    i.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
-		open('full', 'w').write('x\n')
+		one_more = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+		one_more.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
+		print(one_more.recv(100)[32:].decode(), file=open('full', 'w'))
 		for i in s:
 		    assert i.recv(1) == b''
 		open('over', 'w').write('x\n')
@@ -159,9 +161,7 @@ await_clients() {
 	make_fifo full over
 	python3 silent.py 3>&- &
 	await full
-	run_fairpar --pool --single echo ran
-	assert_lines ran
-	assert_contains "$stderr" 'it has too many clients: the command runs without a slot'
+	assert_eq "$line" 'it has too many clients'
 	await over
 	run_fairpar --pool --single echo ran
 	assert_lines ran
@@ -207,7 +207,7 @@ lock_server() {
 	wait
 	assert_eq "$(grep -c + log)" 5
 	assert_eq "$(most_at_once log)" 1
-	assert_eq "$(sort -u ./*.err)" 'fairpar: waits for the server of pool default: another process starts or ends it'
+	assert_eq "$(grep -hv ' waiting for pool default' ./*.err | sort -u)" 'fairpar: waits for the server of pool default: another process starts or ends it'
 }
 
 @test "who waits for the lock of starting a server is ended by a signal at once" {
@@ -291,7 +291,7 @@ lock_next() {
 		echo '# in the session, and after the logout'
 		hold
 		ls -d /run/user/0/fairpar
-		rm -r /run/user/0
+		until rm -rf /run/user/0 2>/dev/null; do :; done # the server may make its files anew just then
 		state
 		end
 		echo '# a run by name'
@@ -340,7 +340,7 @@ elsewhere() {
 		rm -f h.*
 		hold h --pool-slots 1
 		server=$(servers)
-		rm -r "${FAIRPAR_POOL_DIR:?}/$removed"
+		until rm -rf "${FAIRPAR_POOL_DIR:?}/$removed"; do :; done # the server may make its files anew just then
 		until [[ -S $FAIRPAR_POOL_DIR/default.sock ]]; do :; done
 		elsewhere e echo ran
 		await_pool ', 1 waiting'

@@ -60,7 +60,7 @@ line_up() {
 
 # complaints FILE …: prints the messages in the files, without those of a command that has waited for 3 s
 complaints() {
-	grep -hv '^fairpar: waits for ' "$@" || :
+	grep -hvE '^fairpar: (waits for |[0-9]+(st|nd|rd|th) of [0-9]+ waiting for )' "$@" || :
 }
 
 # wait_on_terminal NAME COLUMNS TEXT [COMMAND]: runs COMMAND, or a command of --single, on a terminal of that width, waits until it shows

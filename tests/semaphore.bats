@@ -116,9 +116,9 @@ hold() {
 	hold go
 	start_sem a 'echo never'
 	wait_for test -p "$sems/id-test/w2"
+	pid=$(pgrep -P "$fairpar_pid")
 	start_sem b 'echo next'
 	wait_for test -p "$sems/id-test/w3"
-	pid=$(pgrep -f 'fairpar --quiet --id test --fg echo never' | tail -1)
 	kill -KILL "$pid"
 	release go
 	wait "$fairpar_pid"

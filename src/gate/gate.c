@@ -136,14 +136,15 @@ uint64_t gate_ask(void *arg) {
 		publish_state(run, &gate->waits_since, why, what.data);
 	}
 	bool may = !is_early && what.len == 0;
+	mutex_lock(&gate->lock);
+	gate->why = may ? gate->why : why;
+	buf_fini(&gate->what);
+	gate->what = what; // before the message: whoever has read the message can have SIGUSR1 tell the same
+	mutex_unlock(&gate->lock);
 	if (what.len > 0 && !gate->has_waited && children_count(run->children) == 0) {
 		gate->has_waited = true;
 		diag_note("waiting: %s", what.data);
 	}
-	FP_HOLD(&gate->lock);
-	gate->why = may ? gate->why : why;
-	buf_fini(&gate->what);
-	gate->what = what;
 	return may ? 0 : again;
 }
 
@@ -157,8 +158,7 @@ void gate_add_reason(struct gate *gate, struct buf *words) {
 		return;
 	}
 	FP_HOLD(&gate->lock);
-	bool is_early = now_ns() < gate->next_start;
-	buf_adds(words, is_early ? "the last job started less than --delay ago" : buf_str(&gate->what));
+	buf_adds(words, now_ns() < gate->next_start ? "the last job started less than --delay ago" : buf_str(&gate->what));
 }
 
 // With -S: a job has started or ended on this machine, so that check_here() looks at once.

@@ -16,6 +16,18 @@ set_free() {
 	printf 'MemTotal: 1000 kB\nMemAvailable: %d kB\n' "$1" | put root/proc/meminfo
 }
 
+# free_once ONCE THEN: fairpar reads ONCE one time, and THEN from then on. Returns when fairpar reads it
+free_once() {
+	local reading
+	mkfifo once
+	ln once root/proc/meminfo.new
+	mv root/proc/meminfo.new root/proc/meminfo
+	exec {reading}>once # as soon as fairpar has opened it
+	set_free "$2"
+	printf 'MemTotal: 1000 kB\nMemAvailable: %d kB\n' "$1" >&"$reading"
+	exec {reading}>&-
+}
+
 set_swapped() {
 	printf 'pgpgin 1\npswpin %d\npswpout %d\n' "$1" "$2" | put root/proc/vmstat
 }
@@ -140,9 +152,8 @@ one_by_one() {
 	fake_proc
 	make_fifo go1 go2
 	one_by_one --memfree 100K --retries 2 'echo >started{}; read -r _ <go{}; echo {} $FAIRPAR_ATTEMPT #'
-	set_free 49
+	free_once 49 100 # of a second reading below half the job that is left would be the youngest
 	await_text "$BATS_TEST_TMPDIR/stderr" 'ending the youngest job, #2'
-	set_free 100
 	await started2
 	release go1; release go2
 	end_fairpar
@@ -153,9 +164,8 @@ one_by_one() {
 	fake_proc
 	make_fifo go1 go2
 	one_by_one --memfree 100K 'echo >started{}; read -r _ <go{}; echo {} #'
-	set_free 10
+	free_once 10 100
 	await_text "$BATS_TEST_TMPDIR/stderr" 'ending the youngest job, #2'
-	set_free 100
 	release go1
 	end_fairpar 1
 	assert_lines 1
@@ -243,14 +253,13 @@ fake_cgroup() {
 		echo $((bytes + $1)) >>levels
 		echo $((bytes + $1)) >new && mv new root/group/memory.current
 		[ "$1" -lt 0 ] || echo >>came
-		[ "$(wc -l <came)" -lt 5 ] || seq 99 >door
 		wc -l <came
 	END
-	# eat BYTES: has so much for a moment, and the fourth one, which waits for the fifth, until that has come
+	# eat BYTES: has so much until the door opens, but the first one only for a moment
 	cat >eat <<-'END'
 		ulimit -v 100000
 		number=$(flock lock sh add "$1")
-		{ head -c "$1" /dev/zero; [ "$number" -ne 4 ] || read -r _ <door; } | tail -c "$1" >/dev/null
+		{ head -c "$1" /dev/zero; [ "$number" -eq 1 ] || read -r _ <door; } | tail -c "$1" >/dev/null
 		flock lock sh add "-$1"
 	END
 	mkfifo door events
@@ -261,7 +270,7 @@ fake_cgroup() {
 most() { sort -n levels | tail -n 1; }
 
 # first_alone ITEM …: items for fairpar's stdin, those behind the first one when the FIFO `events` says that its job has ended, and what
-# it needed is known. The log is copied to run.jsonl
+# it needed is known. Opens the door when one of these waits for memory. The log is copied to run.jsonl
 first_alone() {
 	local line=''
 	echo "$1"
@@ -272,7 +281,10 @@ first_alone() {
 	done
 	printf '%s\n' "${@:2}"
 	exec >&-
-	cat <&6 >>run.jsonl
+	while IFS= read -r line <&6; do
+		echo "$line" >>run.jsonl
+		[[ $line != *'"wait"'*'"why":"memory"'* ]] || seq 99 >&5
+	done
 }
 
 @test "--memory=auto: jobs of a third of the limit are never more at once than it holds" {
@@ -326,9 +338,12 @@ first_alone() {
 	await_text "$BATS_TEST_TMPDIR/stderr" 'fairpar: no job starts: the load is 9, and --load lets jobs start below 1'
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
-	make_fifo go
+	make_fifo added go
 	export FAIRPAR
-	start_fairpar -j2 --delay 1000 '"$FAIRPAR" --add true >/dev/null && kill -USR1 "$PARALLEL_PID"; read -r _ <go #' ::: 1
+	start_fairpar -j2 --delay 1000 --log run.jsonl '"$FAIRPAR" --add true >added; read -r _ <go #' ::: 1
+	await added
+	await_text run.jsonl '"job_start"' # fairpar has seen its start
+	kill -USR1 "$fairpar_pid"
 	await_text "$BATS_TEST_TMPDIR/stderr" 'fairpar: 1 job waits: the last job started less than --delay ago'
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
@@ -456,6 +471,7 @@ first_alone() {
 @test "-j auto --memory=none: jobs wait for no memory" {
 	need jq
 	fake_cgroup 1000000
+	seq 99 >&5
 	run_fairpar -j auto:4-4 --memory=none --log run.jsonl sh eat 3000000 '#' ::: {1..5}
 	assert_eq "$(jq -r 'select(.ev == "wait").why' run.jsonl)" ''
 }

@@ -214,8 +214,9 @@ END
 
 @test "the log says what had to wait for its rate" {
 	need jq
-	run_fairpar -j4 --rate 2/s --log log true ::: 1 2
-	assert_eq "$(jq -rs '[.[] | select(.ev == "job_start") | .why // "none"] | .[1]' log)" rate
+	run_fairpar -j4 --rate 4/s --log log true ::: 1 2 3 4 5 6
+	# the reason is what has taken longest: for one job it could be its thread, not for all of them
+	assert_contains "$(jq -r 'select(.ev == "job_start").why' log)" rate
 	run_fairpar --from-log log --explain
 	assert_contains "$output" '  default: waited for the rate of its batch: '
 }

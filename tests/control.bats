@@ -546,6 +546,7 @@ d|'
 	await runs
 	"$FAIRPAR" --run r --wait 2 &
 	local waits=$!
+	until r 0 --status && [[ $output == *"waits for 2"* ]]; do :; done # it waits for longer than the other one is silent
 	perl -MSocket -MIO::Socket::UNIX -e '
 		my $silent = IO::Socket::UNIX->new(Type => Socket::SOCK_SEQPACKET, Peer => "$ENV{FAIRPAR_POOL_DIR}/run+r.sock") or die;
 		sysread $silent, my $end, 1;

@@ -135,9 +135,13 @@ two_that_compute='[ {} = 1 ] || : >two; echo >begun; until [ -e two ]; do :; don
 }
 
 @test "a number of slots that changes is told: in the summary, by --explain, and as a line in the drawing" {
+	need jq
 	echo 1 >slots
-	run_fairpar --log run.jsonl --report run.svg --summary=always -j slots sh -c ::: 'echo 3 >slots' true true
+	run_fairpar --log run.jsonl --summary=always -j slots sh -c ::: 'echo 3 >slots' true true
 	assert_contains "$stderr" '; 1 to 3 slots, '
+	# a second between two lines of the log: so the drawing has room for the change, however long fairpar took to start the jobs
+	jq -cs 'to_entries[] | .value + {t: .key} + if .value.start then {start: (.key - 0.5), wall: 0.4} else {} end' run.jsonl >even.jsonl
+	run_fairpar --from-log even.jsonl --report run.svg
 	grep -q '<title>1 to 3 slots</title><path class="o" d="M70 ' run.svg
 	grep -q '<title>3 slots: -j</title><path class="o" d="M' run.svg
 	run_fairpar --from-log run.jsonl --explain
@@ -182,7 +186,7 @@ numbers() {
 	# shellcheck disable=SC2016 # for the job
 	run_fairpar -j auto --log outer.jsonl '"$FAIRPAR" -t --memory=none --log run.jsonl --summary=always "$command" ::: $(seq 20) # {}' ::: a
 	assert_eq "$(comm -23 <(numbers run.jsonl) <(numbers outer.jsonl))" ''
-	assert_eq "$(reasons)" 'jobs sleep'
+	assert_contains "$(reasons)" 'jobs sleep' # others may keep the disk busy for a moment
 	(($(numbers run.jsonl | sort -n | tail -n 1) >= 20)) || fail "$(cat run.jsonl)"
 	grep -Eq '; [0-9]+ to [0-9]+ slots, [0-9]+% busy$' "$BATS_TEST_TMPDIR/stderr"
 }

@@ -19,7 +19,8 @@ setup() {
 }
 
 @test "this machine alone runs as many jobs as -S and -j say" {
-	run_fairpar -k -S 2/: echo {%} ::: a b c d e f
+	make_fifo both # two jobs run at once
+	run_fairpar -k -S 2/: 'case {} in a) read -r _ <both ;; b) echo >both ;; esac; echo {%}' ::: a b c d e f
 	assert_eq "$(sort -u <<<"$output" | xargs)" '1 2'
 	run_fairpar -k -S 4/: -j25% echo {%} ::: a b c
 	assert_lines 1 1 1

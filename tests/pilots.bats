@@ -27,7 +27,7 @@ while [ "$1" != sh ]; do shift; done
 SLURM_JOB_ID=17 SLURMD_NODENAME=$(cat "$slurm/node" 2>/dev/null || echo node1) exec "$@"
 SRUN
 	# squeue does not answer the first time that it is asked for names where there is $slurm/slow, and writes into the FIFO begun there.
-	# squeue -o FORMAT: of a pilot its time (%L), of this user the names of jobs (%j), else states and reasons.
+	# squeue -o FORMAT: of the first pilot its time (%L), of this user the names of jobs (%j), else states and reasons.
 	cat >"$slurm/squeue" <<'SQUEUE'
 #!/bin/sh
 echo "$*" >>"$slurm/squeue.calls"
@@ -36,6 +36,7 @@ if [ "${*#*%j}" != "$*" ] && mkdir "$slurm/slow/seen" 2>/dev/null; then echo >"$
 [ -z "$SQUEUE_NAMES" ] || [ "${*#*-n }" != "$*" ] || exit 0 # of these names there is no job
 case $* in *%L*) file=left ;; *%j*) file=names ;; *) file=reasons ;; esac
 [ ! -e "$slurm/$file" ] || cat "$slurm/$file"
+[ "$file" != left ] || rm -f "$slurm/left"
 SQUEUE
 	cat >"$slurm/scancel" <<'SCANCEL'
 #!/bin/sh
@@ -126,9 +127,9 @@ calls() { grep -c '' "$slurm/$1.calls" || :; }
 }
 
 @test "a pilot has as many slots as its options ask for CPUs" {
-	run_fairpar --slurm='-c 3' --slurm-pilots 1 'echo + >>at; sleep 0.1; echo - >>at' ::: 1 2 3 4 5 6 7 8 </dev/null
-	most=$(most_at_once at)
-	[[ $most -le 3 && $most -ge 2 ]] || fail "$most jobs ran at once"
+	# the first three end when three have begun
+	run_fairpar --slurm='-c 3' --slurm-pilots 1 'echo + >>at; until [ $(grep -c + at) -ge 3 ]; do sleep 0.01; done; sleep 0.05; echo - >>at' ::: 1 2 3 4 5 6 7 8 </dev/null
+	assert_eq "$(most_at_once at)" 3
 }
 
 @test "where Slurm refuses the pilots, the run ends with what it says, once" {
@@ -151,9 +152,13 @@ calls() { grep -c '' "$slurm/$1.calls" || :; }
 	make_fifo queue
 	mv queue "$slurm/queue"
 	echo 'PENDING|PartitionTimeLimit' >"$slurm/reasons"
-	run_fairpar 255 --slurm='-t 10-0' echo ::: 1 </dev/null
-	assert_contains "$stderr" "Slurm says PartitionTimeLimit"
-	assert_eq "$(grep -c '|' "$slurm/squeue.calls")" 1
+	for _ in 1 2 3; do # on a busy machine srun may be killed before it tells of its end
+		rm -f "$slurm/squeue.calls"
+		run_fairpar 255 --slurm='-t 10-0' echo ::: 1 </dev/null
+		assert_contains "$stderr" "Slurm says PartitionTimeLimit"
+		assert_eq "$(grep -c '|' "$slurm/squeue.calls")" 1
+		[[ ! -e $slurm/revoked ]] || break
+	done
 	[[ -e $slurm/revoked ]] || fail "srun was not ended"
 }
 
@@ -170,17 +175,17 @@ calls() { grep -c '' "$slurm/$1.calls" || :; }
 
 @test "Slurm that cannot be reached is told, and asked again" {
 	echo "srun: error: Unable to allocate resources: Unable to contact slurm controller (connect failure)" >"$slurm/refuses"
-	start_fairpar --slurm -k echo ::: job
-	wait_for grep -qF "Slurm gives no pilot now: Unable to allocate resources: Unable to contact" "$BATS_TEST_TMPDIR/stderr"
-	rm "$slurm/refuses"
-	end_fairpar
+	sed -i 's|exit 1; fi$|rm "$slurm/refuses"; &|' "$slurm/srun"
+	run_fairpar --slurm -k echo ::: job </dev/null
 	assert_lines job
+	assert_contains "$stderr" "Slurm gives no pilot now: Unable to allocate resources: Unable to contact"
 	assert_eq "$(calls srun)" 2
 }
 
 @test "a pilot ends its jobs before its time is over, and they run again in another" {
 	echo 0:03 >"$slurm/left"
-	run_fairpar --slurm --slurm-pilots 1 -j1 -k --joblog log 'if [ {} = 2 ] && mkdir once 2>/dev/null; then trap : TERM; sleep '"$patience"'; fi; echo {} #' ::: 1 2 </dev/null
+	run_fairpar --slurm --slurm-pilots 1 -j1 -k --joblog log \
+		'if [ {} = 2 ] && grep -qze "--worker=[0-9]" /proc/$PPID/cmdline; then trap : TERM; sleep '"$patience"'; fi; echo {} #' ::: 1 2 </dev/null
 	assert_lines 1 2
 	assert_eq "$(sed 1d log | cut -f 1,7 | sort | xargs)" '1 0 2 0'
 	assert_eq "$(calls srun)" 2
@@ -209,17 +214,21 @@ END
 
 @test "an end of a job is believed when its worker has outlived it, for Slurm ends the children of a job first" {
 	leave_with_the_job
-	run_fairpar --slurm --slurm-pilots 1 -j1 --joblog log 'echo {} >>begun; echo {} #' ::: job </dev/null
-	assert_lines job
+	for _ in 1 2 3 4 5; do # on a busy machine the worker's end may be seen too late
+		rm -rf "$slurm/left.once" "$slurm/srun.calls" begun log
+		run_fairpar --slurm --slurm-pilots 1 -j1 --joblog log 'echo {} >>begun; echo {} #' ::: job </dev/null
+		assert_lines job
+		[[ $(grep -c '' begun) == 1 ]] || break
+	done
 	assert_eq "$(grep -c '' begun)" 2
 	assert_eq "$(sed 1d log | cut -f 1,7 | xargs)" '1 0'
 	assert_eq "$(calls srun)" 2
 }
 
 @test "what waits until an end is believed does not keep its slot" {
-	run_fairpar --slurm --slurm-pilots 1 -j1 --log log 'echo {}' ::: 1 2 3 </dev/null
-	assert_set 1 2 3
-	assert_eq "$(grep -oE '"ev":"job_(start|end)"' log | head -n 2 | sort -u)" '"ev":"job_start"'
+	run_fairpar --slurm --slurm-pilots 1 -j1 --log log 'echo {}' ::: {1..20} </dev/null
+	assert_set {1..20}
+	assert_contains "$(grep -oE '"ev":"job_(start|end)"' log | xargs)" 'ev:job_start ev:job_start'
 }
 
 @test "SIGTERM ends pilots that wait, and cancels them" {

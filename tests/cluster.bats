@@ -111,7 +111,6 @@ same_as_here() {
 	same_as_here -k --retries 2 'test -e {#}.seen || { touch {#}.seen; exit 3; }'
 	same_as_here -k --pipe -N2 'cat; echo --'
 	same_as_here -k --timeout 1000 'kill -TERM $$'
-	same_as_here -j1 --halt now,fail=1 'echo {}; exit 2'
 	same_as_here -k --results results/ 'echo {}; exit 1' ::: a b
 	same_as_here -k --dry-run echo
 	same_as_here -k /no/such/program ::: 1
@@ -127,7 +126,6 @@ same_as_here() {
 	same_as_here -k --pipe-part --block 12 -a items 'sort'
 	same_as_here -k --nice 3 'nice' ::: a
 	same_as_here -k --joblog joblog --resume-failed 'exit {}' ::: 0 1
-	same_as_here -j1 --halt soon,success=1 'echo {}; exit {}' ::: 1 0 1
 	same_as_here -k 'ulimit -c 0; umask 027; : >{}; stat -c %a {}' ::: m1 m2
 	same_as_here -k --shell bash 'x=({} b); echo "${x[@]} ${#x[@]}"'
 	same_as_here -k 'cat <&0 | wc -c; ls -d . ; exit 3' ::: 1
@@ -135,6 +133,9 @@ same_as_here() {
 	same_as_here -k -0 echo
 	same_as_here -k --trim lr --colsep , echo '[{1}]' ::: ' a , b ' 'c'
 	same_as_here -k -- sh -c 'echo "$0" "$@"'
+	two=(-S 127.0.0.1 --workdir .) # one job at a time there, too
+	same_as_here -j1 --halt now,fail=1 'echo {}; exit 2'
+	same_as_here -j1 --halt soon,success=1 'echo {}; exit {}' ::: 1 0 1
 }
 
 @test "files go to machines over ssh, and come back" {
@@ -165,7 +166,8 @@ same_as_here() {
 
 @test "a host that cannot be reached is said once, and its jobs go elsewhere" {
 	over_ssh
-	run_fairpar -S 127.0.0.1,127.0.0.4 -j1 -k echo ::: {1..20}
+	export said=$BATS_TEST_TMPDIR/stderr
+	run_fairpar -S 127.0.0.1,127.0.0.4 -j1 -k --env said 'until grep -q "cannot connect" "$said"; do sleep 0.01; done; echo {}' ::: {1..20}
 	assert_lines {1..20}
 	assert_eq "$(grep -c '127.0.0.4: cannot connect' <<<"$stderr")" 1
 }
@@ -223,7 +225,9 @@ allocated() { salloc -Q -N3 -n12 -t 10 "$@"; }
 
 @test "--slurm runs as many jobs on each node of the allocation as it has CPUs there" {
 	need_slurm
-	allocated "$FAIRPAR" --slurm 'tr "\0" "\n" </proc/$PPID/environ | sed -n "s/^SLURMD_NODENAME=//p"; sleep 0.5; :' ::: {1..12} >out 3>&-
+	# no job ends before all have begun
+	allocated "$FAIRPAR" --slurm 'tr "\0" "\n" </proc/$PPID/environ | sed -n "s/^SLURMD_NODENAME=//p"
+		echo >>begun; until [ $(wc -l <begun) = 12 ]; do sleep 0.05; done; :' ::: {1..12} >out 3>&-
 	assert_eq "$(sort out | uniq -c | xargs)" "4 n1 4 n2 4 n3"
 }
 
@@ -244,20 +248,22 @@ allocated() { salloc -Q -N3 -n12 -t 10 "$@"; }
 
 @test "a batch that comes late has its turns at once, on all nodes" {
 	need_slurm
-	make_fifo begun
+	make_fifo begun go
 	export FAIRPAR_POOL_DIR=$PWD/pools
 	mkdir -m 700 pools
-	exec {go}<>begun
-	allocated "$FAIRPAR" --slurm -j4 --run late --quiet "echo early >>order; [ {} -gt 12 ] || echo >begun; sleep 0.1; : {}" ::: {1..240} </dev/null 3>&- &
+	exec {begun}<>begun {go}<>go
+	# the jobs that run when the late ones are added end when all of these are there
+	allocated "$FAIRPAR" --slurm -j4 --run late --quiet --trace-service trace \
+		'echo early >>order; [ {} -gt 12 ] || { echo >begun; read -r _ <go; }; sleep 0.1; : {}' ::: {1..240} </dev/null 3>&- &
 	allocation=$!
-	for _ in {1..12}; do read -r -u "$go" _; done
+	for _ in {1..12}; do read -r -u "$begun" _; done
 	for _ in {1..12}; do run_fairpar --run late --add --batch late sh -c 'echo late >>order; sleep 0.1'; done
-	before=$(grep -c early order)
+	for _ in {1..12}; do echo >&"$go"; done
 	wait "$allocation"
-	exec {go}<&-
+	exec {begun}<&- {go}<&-
 	assert_eq "$(sort order | uniq -c | xargs)" "240 early 12 late"
 	# Each of the two batches has one of two turns; a slot more for each job that ran when the last was added.
-	passed=$(($(grep -n late order | tail -n 1 | cut -d : -f 1) - before))
+	passed=$(($(grep -n '"batch":"late"' trace | tail -n 1 | cut -d : -f 1) - 12))
 	((passed <= 60)) || fail "$passed jobs began before the last of 12 late ones"
 }
 

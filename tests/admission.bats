@@ -398,14 +398,14 @@ first_alone() {
 	local line='' pid
 	fake_cgroup 100000000
 	make_fifo log told go
-	exec 6<>told 7<>log
+	exec 6<>told 7<>log 9<>go
 	cat >m.yaml <<-'END'
 		version: 1
 		batches:
-		  a: {args: [1, 2, 3, 4, 5, 6, 7, 8, 9], run: "[ {} != 1 ] || read -r _ <go"}
-		  b: {args: [1], run: "read -r _ <told; echo {} >go"}
+		  a: {args: [1, 2, 3, 4, 5, 6, 7, 8, 9], run: "read -r _ <go; : {}"}
+		  b: {args: [1], run: "read -r _ <told; seq 99 >go; : {}"}
 	END
-	"$FAIRPAR" --memory=auto -j8 --log log -f m.yaml 3>&- 6>&- 7>&- &
+	"$FAIRPAR" --memory=auto -j8 --log log -f m.yaml 3>&- 6>&- 7>&- 9>&- &
 	pid=$!
 	until [[ $line == *'it is not known yet how much'* ]]; do
 		read -rt "$patience" line <&7
@@ -415,7 +415,7 @@ first_alone() {
 	wait "$pid"
 	exec 8<log 7>&- # from here on the log ends where fairpar wrote its last line
 	cat <&8 >>run.jsonl
-	exec 6>&- 8<&-
+	exec 6>&- 8<&- 9>&-
 	assert_eq "$(jq -s '[.[] | select(.ev == "job_end" and .batch == "a")] | . as $all | map(.start as $start
 		| ([$all[] | select(.start + .wall <= $start)] | length) as $ended
 		| ([$all[] | select(.start < $start)] | length) - $ended < [1, 2, 4, 8][[$ended, 3] | min]) | all' run.jsonl)" true

@@ -565,12 +565,13 @@ last_is() {
 }
 
 @test "--eta and --log may name one file, run after run" {
-	make_fifo f1 f2
+	make_fifo f1 f2 f3
 	run_fairpar --eta=log --log log -j1 'sleep 0.{} #' ::: 1 9 9 9 # there is none before the first run
 	assert_eq "$(grep -c job_end log)" 4
-	on_screen '"$FAIRPAR" -j1 --eta=log --log ./log "read -r x <f{} #" ::: 1; read -r x <f2'
-	sees 'ETA [0-9]'
+	on_screen '"$FAIRPAR" -j1 --eta=log --log ./log "read -r x <f{} #" ::: 1 3; read -r x <f2'
+	sees 'ETA [0-9]' # as long as a job has not begun, there is an end to foretell
 	release f1
+	release f3
 	release f2
 	cp log kept
 	run_fairpar 255 --eta=log --log log --joblog nowhere/joblog true ::: 1

@@ -173,9 +173,6 @@ static volatile sig_atomic_t hurried_by, hurries_left;
 static void hurry_on(int signal) {
 	hurried_by = hurried_by ? hurried_by : signal;
 	hurries((unsigned)--hurries_left);
-	if (dies_by) {
-		alarm_within(1); // signals_die_within() has set a time to die: now the process dies within a second
-	}
 	if (hurries_left == 0) {
 		set_ending(SIG_DFL);
 	}

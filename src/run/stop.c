@@ -34,9 +34,10 @@
 #include <unistd.h>
 
 enum {
-	LAST_COLUMNS = 80,  // columns of the last line of a running job, in the list of jobs (SIGUSR1)
-	READER_WAIT_S = 5,  // after a signal and the end of the last job: how long the run waits for a reader who does not read
-	KILLED_WAIT_S = 1,  // after a second signal: how long the run waits for a reader who does not read
+	LAST_COLUMNS = 80,     // columns of the last line of a running job, in the list of jobs (SIGUSR1)
+	READER_WAIT_MS = 4000, // after a signal and the end of the last job: how long the run waits for a reader who does not read
+	KILLED_WAIT_MS = 400,  // after a second signal: how long the run waits for a reader who does not read
+	END_WAIT_S = 8,        // after a signal and the end of the last job: when fairpar dies by the signal, although the run has not come to its end
 };
 
 // Lets no more jobs start; running jobs go on.
@@ -231,10 +232,9 @@ void run_limit_end(struct run *run) {
 		signals_die_within(0, 0, NULL);
 	}
 	if (children_have_ended(run->children) && hosts_are_idle(run->hosts)) {
-		unsigned limit = run->phase == RUN_KILLING ? KILLED_WAIT_S : READER_WAIT_S;
-		// writes fail a little before the signal ends fairpar, so that the run can still come to its end
-		write_limit_set(now_ns() + limit * NS_PER_S * (run->phase == RUN_KILLING ? 2 : 4) / 5);
-		signals_die_within(limit, run->signal, say_unread);
+		// writes fail some seconds before the signal ends fairpar: so the run can still come to its end on a busy machine, too
+		write_limit_set(now_ns() + (run->phase == RUN_KILLING ? KILLED_WAIT_MS : READER_WAIT_MS) * (uint64_t)NS_PER_MS);
+		signals_die_within(END_WAIT_S, run->signal, say_unread);
 	}
 }
 

@@ -53,10 +53,7 @@ static inline bool entry_before(const struct fair_entry *a, const struct fair_en
 	if (a->key != b->key) {
 		return before(a->key, b->key);
 	}
-	if (a->queue->served != b->queue->served) {
-		return a->queue->served < b->queue->served;
-	}
-	return a->queue->seq < b->queue->seq;
+	return a->queue->served != b->queue->served ? a->queue->served < b->queue->served : a->queue->seq < b->queue->seq;
 }
 
 // The functions of the heap are inlined, because each caller passes a constant `by`, and because they are a good part of what a pick costs.

@@ -135,8 +135,7 @@ static ssize_t spool_read(struct spool *spool, int i, int fd) {
 		}
 	}
 	spool_make_room(spool, i);
-	size_t room = area_size(i) - stream->len;
-	ssize_t n = read_some(fd, spool_area(spool, i) + stream->len, room);
+	ssize_t n = read_some(fd, spool_area(spool, i) + stream->len, area_size(i) - stream->len);
 	if (n <= 0) {
 		return n;
 	}

@@ -345,8 +345,5 @@ enum items_status xargs_items_next(struct xargs_items *items, const char *mem, s
 	if (items->ended) {
 		return finish(items);
 	}
-	if (len == 0) {
-		return end_input(items);
-	}
-	return next_bytes(items, mem, len, ret_used);
+	return len == 0 ? end_input(items) : next_bytes(items, mem, len, ret_used);
 }

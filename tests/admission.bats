@@ -12,20 +12,19 @@ set_load() {
 	printf 'cpu 1 2 3\nprocs_running %d\nprocs_blocked %d\n' "$(($1 + 1))" "${2-0}" | put root/proc/stat
 }
 
+meminfo() { printf 'MemTotal: 1000 kB\nMemAvailable: %d kB\n' "$1"; }
+
 set_free() {
-	printf 'MemTotal: 1000 kB\nMemAvailable: %d kB\n' "$1" | put root/proc/meminfo
+	meminfo "$1" | put root/proc/meminfo
 }
 
-# free_once ONCE THEN: fairpar reads ONCE one time, and THEN from then on. Returns when fairpar reads it
+# free_once ONCE LATER: fairpar reads ONCE one time, and LATER from then on. Returns when fairpar reads it
 free_once() {
-	local reading
+	meminfo "$2" >later
 	mkfifo once
 	ln once root/proc/meminfo.new
 	mv root/proc/meminfo.new root/proc/meminfo
-	exec {reading}>once # as soon as fairpar has opened it
-	set_free "$2"
-	printf 'MemTotal: 1000 kB\nMemAvailable: %d kB\n' "$1" >&"$reading"
-	exec {reading}>&-
+	meminfo "$1" | timeout "$patience" sh -c 'exec >once; mv later root/proc/meminfo; cat' || fail 'nobody reads the free memory'
 }
 
 set_swapped() {

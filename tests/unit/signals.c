@@ -122,7 +122,7 @@ static void test_earliest_death(void) {
 	signals_die_within(60, SIGTERM, no_words);
 	check(alarm_time() <= limit);
 	signals_die_within(30, SIGTERM, no_words); // this is earlier
-	check(alarm_time() <= limit - 25 * NS_PER_S);
+	check(alarm_time() <= limit - 5 * NS_PER_S);
 	signals_die_within(0, 0, NULL);
 	signals_die_within(90, SIGTERM, no_words); // what was taken back does not count
 	check(alarm_time() > limit);

@@ -79,10 +79,11 @@ start() {
 
 @test "a run in a job that has lost a slot to another run, and the run above them" {
 	local run
-	make_fifo in.{1,2,3,more} go.{b,1,2,3} go.{x,y}{1,2,3,4}
+	make_fifo in.{b,1,2,3,more} go.{b,1,2,3} go.{x,y}{1,2,3,4}
 	export FAIRPAR more='case {} in [xy]*) echo {} >in.more ;; *) echo >in.{} ;; esac; read -r _ <go.{}'
-	start run "$FAIRPAR" -j3 'test {} = a || read -r _ <go.b; echo $$ >{}.pid; test {} = a && set 1 2 x1 x2 x3 x4 || set 3 y1 y2
-		exec "$FAIRPAR" -j6 "$more" ::: "$@"' ::: a b
+	# a waits for b, as the run in a could take all three slots before b begins
+	start run "$FAIRPAR" -j3 'case {} in a) read -r _ <in.b; set 1 2 x1 x2 x3 x4 ;; b) echo >in.b; read -r _ <go.b; set 3 y1 y2 ;; esac
+		echo $$ >{}.pid; exec "$FAIRPAR" -j6 "$more" ::: "$@"' ::: a b
 	run=$started
 	await in.1
 	await in.2

@@ -464,12 +464,14 @@ check_sums() {
 }
 
 @test "a reader that is slow holds up no job" {
-	make_fifo log all
-	start_fairpar --log log -j1 'echo {}; [ {} != 500 ] || echo >all' ::: {1..500}
+	make_fifo log all go
+	start_fairpar --log log -j1 'echo {}; [ {} != 500 ] || { echo >all; read -r _ <go; }' ::: {1..500}
 	exec {reader}<log # which does not read
 	await all
 	cat <&"$reader" >read &
 	local reading=$!
+	wait_for grep -q '"job_end".*"seq":499,' read # if these jobs took more than half a minute, the end of the run would else give up the log at once
+	release go
 	end_fairpar
 	wait "$reading"
 	exec {reader}<&-

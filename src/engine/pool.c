@@ -72,12 +72,12 @@
 //      return and the call change the state under the lock (runner_let_go(), pool_resume()): a call either comes before the return, which then sees
 //      it, or after it. Only runner_take() takes a worker out of the list, so an item is on one thread at most, and is resumed once for all calls so
 //      far. A group with a resumed item and a thread that is parked or may be started is hungry [E3], whatever holds its other items: runner_find()
-//      looks at group->resumed first, or, after each resumed item, once begins an item; for a resumed item group_wake_thread() heeds neither asker
-//      nor reserver. A resumed item gets a thread in the end: may_start_thread() allows at least one thread for each running item that does not lend,
-//      and one more for each lending item that has or needs a thread (threads_away()); with pool_bound_threads() the threads within the bound come
-//      back when their items end or are pending. If all threads but the asker's are away, the asker stops asking hooks.gate and takes the item, but
-//      keeps a permission to start. If only the reserver's thread is left, its wide item goes to the front, and the thread takes the resumed item,
-//      whose slots the wide item may need.
+//      looks at group->resumed first, but begins one item, if it can, after each that it has resumed; and for a resumed item group_wake_thread()
+//      heeds neither asker nor reserver. A resumed item gets a thread in the end: may_start_thread() allows at least one thread for each running item
+//      that does not lend, and one more for each lending item that has or needs a thread (threads_away()); with pool_bound_threads() the threads
+//      within the bound come back when their items end or are pending. If all threads but the asker's are away, the asker stops asking hooks.gate and
+//      takes the item, but keeps a permission to start. If only the reserver's thread is left, its wide item goes to the front, and the thread takes
+//      the resumed item, whose slots the wide item may need.
 
 #include "engine/internal.h"
 

@@ -71,7 +71,7 @@ static bool can_be(const uint64_t *of, bool is_running) {
 static const char *on_done(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
 	const uint64_t *of = frame->numbers;
 	struct job_end how = {.error = {.error = 0}};
-	if (!can_be(of, job->is_running || job->has_files) || frame->size < 2 || (unsigned char)frame->payload[0] > SPAWN_CGROUP) {
+	if (!can_be(of, job->is_running || job->has_files) || frame->size != 2 || (unsigned char)frame->payload[0] > SPAWN_CGROUP) {
 		return "the worker has sent an invalid end of a job";
 	}
 	how.result = (struct result){

@@ -161,6 +161,7 @@ static void test_hostile(void) {
 		BEGUN "done 1 1 0 0 0 0 0 0 0" NO_ERROR, BEGUN "done 1 1 1 9 0 0 0 0 0" NO_ERROR, BEGUN "done 1 2 0 0 0 0 0 0 0" NO_ERROR,
 		BEGUN "done 1 3 1 9 0 0 0 0 0" NO_ERROR, BEGUN "done 1 4 126 0 0 0 0 0 0" NO_ERROR, BEGUN "done 1 6 0 0 0 0 0 0 0" NO_ERROR,
 		"done 1 0 0 0 0 0 0 0 0" NO_ERROR, "done 1 1 1 0 0 0 0 0 0" NO_ERROR, "done 1 2 0 9 0 0 0 0 0" NO_ERROR, "done 1 4 1 0 0 0 0 0 0" NO_ERROR,
+		BEGUN "done 1 0 0 0 0 0 0 0 0 3\n\1\1x\n", BEGUN "done 1 0 0 0 0 0 0 0 0 1\n\1\n", // not two bytes
 	};
 	static const char *const to_agent[] = {
 		"run 3 1\nx\n", "run 2 1\nx\n", "in 4 1\nx\n", "eof 3\nin 3 1\nx\n", "eof 3\neof 3\n", "more 3 1\n", "stop 3 3\n", "shut 3 0\n",

@@ -190,7 +190,8 @@ check_sums() {
 	check_log
 	check_sums
 	assert_eq "$(events '.[-1] | [.ok, .failed, .cancelled, .exit]')" '[0,1,5,1]'
-	assert_eq "$(events '[.[] | select(.ev == "lost") | [.status, .jobs, .why]]')" '[["cancelled",4,"--halt now,fail=1"]]'
+	# one event, or two: a free slot may have taken a job at this moment
+	assert_eq "$(events '[.[] | select(.ev == "lost")] | [(map(.jobs) | add), (map([.status, .why]) | unique)]')" '[4,[["cancelled","--halt now,fail=1"]]]'
 }
 
 @test "what was cut off before it began has the reason" {

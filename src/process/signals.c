@@ -121,7 +121,7 @@ static void signal_take(int signal) {
 }
 
 static volatile sig_atomic_t dies_by; // the signal by which this process is to die at dies_at; 0: none
-static atomic_uint_least64_t dies_at = TIME_NEVER; // now_ns() time of the alarm
+static uint64_t dies_at = TIME_NEVER; // now_ns() time of the alarm
 static void (*dies_with)(void);
 
 static void die_now(int signal FP_UNUSED) {
@@ -131,20 +131,11 @@ static void die_now(int signal FP_UNUSED) {
 	}
 }
 
-// Sets the alarm to `seconds` from now, unless it is set to an earlier time. Async-signal-safe.
-static void alarm_within(unsigned seconds) {
-	uint64_t at = now_ns() + seconds * NS_PER_S;
-	if (at < atomic_load_relaxed(&dies_at)) {
-		atomic_store_relaxed(&dies_at, at);
-		alarm(seconds);
-	}
-}
-
 void signals_die_within(unsigned seconds, int signal, void (*on_die)(void)) {
 	struct sigaction action = {.sa_handler = die_now, .sa_flags = SA_RESTART};
 	if (seconds == 0) {
 		dies_by = 0;
-		atomic_store_relaxed(&dies_at, TIME_NEVER);
+		dies_at = TIME_NEVER;
 		return;
 	}
 	if (!dies_by) {
@@ -153,7 +144,11 @@ void signals_die_within(unsigned seconds, int signal, void (*on_die)(void)) {
 		verify(sigaction(SIGALRM, &action, NULL) == 0);
 		signal_mask(SIG_UNBLOCK, SIGALRM);
 	}
-	alarm_within(seconds);
+	uint64_t at = now_ns() + seconds * NS_PER_S;
+	if (at < dies_at) {
+		dies_at = at;
+		alarm(seconds);
+	}
 }
 
 // Sets the action of the signals that end a run, except for those that were ignored at the start.

@@ -148,8 +148,10 @@ void connections_serve(struct connections *connections, const struct polls *poll
 uint64_t connections_flush(struct connections *connections) {
 	uint64_t due = TIME_NEVER;
 	list_for_each_entry(&connections->sessions->list, struct session, session, link) {
-		// connections_serve() closes the session of a client that has gone, so that the next sessions_step() grants the client's slots to others
-		(void)!(session->closed || frames_flush(session->fd, &session->out));
+		if (!session->closed) {
+			// connections_serve() closes the session of a client that has gone, so that the next sessions_step() grants the client's slots to others
+			(void)!frames_flush(session->fd, &session->out);
+		}
 		due = time_earlier(due, silent_until(session));
 	}
 	return due;
